@@ -1,0 +1,27 @@
+//! What is remembered about one file.
+
+use serde::{Deserialize, Serialize};
+
+use crate::facts::FileFacts;
+use crate::files::Stamp;
+
+/// A file's facts, and how to tell whether they still hold.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) stamp: Stamp,
+    pub(crate) content: [u8; 32],
+    /// When the stamp was taken, on the file system's clock.
+    pub(crate) recorded_ns: i128,
+    pub(crate) facts: FileFacts,
+}
+
+/// File systems stamp with the tick of a timer; a change within this time of the scan may leave the stamp as it was.
+const STAMP_GRANULARITY_NS: i128 = 1_000_000_000;
+
+impl Entry {
+    /// Whether the stamp alone proves that the file has not changed.
+    pub(crate) fn is_proven_by(&self, stamp: &Stamp) -> bool {
+        let newest_change = self.stamp.modified_ns.max(self.stamp.changed_ns);
+        self.stamp == *stamp && newest_change + STAMP_GRANULARITY_NS < self.recorded_ns
+    }
+}

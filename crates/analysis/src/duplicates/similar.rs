@@ -1,0 +1,136 @@
+//! Pairs of modules that say the same.
+
+use rustc_hash::FxHashMap;
+
+use super::fingerprint::{Fingerprint, SKETCH};
+
+/// Below this many tokens modules are alike by chance: empty packages, one-line re-exports.
+const MIN_TOKENS: u32 = 60;
+/// Estimated share of common runs from which on a module counts as a near-duplicate.
+const MIN_SIMILARITY: f64 = 0.8;
+/// A run that more modules than this share is boilerplate and links nobody.
+const MAX_SHARED: usize = 40;
+
+/// For one module: the most similar other one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Duplicate {
+    pub(crate) of: usize,
+    pub(crate) similarity: f64,
+}
+
+/// For every module, the other module that it repeats, if any. Deterministic: ties go to the lower index.
+pub(crate) fn find_duplicates(fingerprints: &[&Fingerprint]) -> Vec<Option<Duplicate>> {
+    let mut best: Vec<Option<Duplicate>> = vec![None; fingerprints.len()];
+    let mut consider = |left: usize, right: usize, similarity: f64| {
+        for (module, of) in [(left, right), (right, left)] {
+            if best[module].is_none_or(|known| similarity > known.similarity) {
+                best[module] = Some(Duplicate { of, similarity });
+            }
+        }
+    };
+    for (left, right) in exact_pairs(fingerprints) {
+        consider(left, right, 1.0);
+    }
+    for ((left, right), _) in candidate_pairs(fingerprints) {
+        let similarity = similarity(fingerprints[left], fingerprints[right]);
+        if similarity >= MIN_SIMILARITY {
+            consider(left, right, similarity);
+        }
+    }
+    best
+}
+
+fn large_enough(fingerprints: &[&Fingerprint]) -> impl Iterator<Item = usize> {
+    let indexes: Vec<usize> =
+        (0..fingerprints.len()).filter(|index| fingerprints[*index].tokens >= MIN_TOKENS).collect();
+    indexes.into_iter()
+}
+
+/// Each module with the first one that has the same normalised tokens.
+fn exact_pairs(fingerprints: &[&Fingerprint]) -> Vec<(usize, usize)> {
+    let mut first: FxHashMap<u64, usize> = FxHashMap::default();
+    let mut pairs = Vec::new();
+    for index in large_enough(fingerprints) {
+        match first.get(&fingerprints[index].exact) {
+            Some(original) => pairs.push((*original, index)),
+            None => {
+                first.insert(fingerprints[index].exact, index);
+            }
+        }
+    }
+    pairs
+}
+
+/// Pairs that share enough sketch hashes to be worth an estimate, in a stable order.
+fn candidate_pairs(fingerprints: &[&Fingerprint]) -> Vec<((usize, usize), u32)> {
+    let mut modules_by_hash: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
+    for index in large_enough(fingerprints) {
+        for hash in &fingerprints[index].sketch {
+            modules_by_hash.entry(*hash).or_default().push(index);
+        }
+    }
+    let mut shared: FxHashMap<(usize, usize), u32> = FxHashMap::default();
+    for modules in modules_by_hash.values().filter(|modules| (2..=MAX_SHARED).contains(&modules.len())) {
+        for (position, left) in modules.iter().enumerate() {
+            for right in &modules[position + 1..] {
+                *shared.entry((*left, *right)).or_default() += 1;
+            }
+        }
+    }
+    let enough = u32::try_from(SKETCH / 8).expect("a sketch is small");
+    let mut pairs: Vec<_> = shared.into_iter().filter(|(_, count)| *count >= enough).collect();
+    pairs.sort_unstable();
+    pairs
+}
+
+/// The Jaccard index of the runs, estimated from the smallest hashes of the union.
+fn similarity(left: &Fingerprint, right: &Fingerprint) -> f64 {
+    let (mut i, mut j, mut union, mut common) = (0, 0, 0_u32, 0_u32);
+    while union < 128 && (i < left.sketch.len() || j < right.sketch.len()) {
+        union += 1;
+        match (left.sketch.get(i), right.sketch.get(j)) {
+            (Some(a), Some(b)) if a == b => {
+                common += 1;
+                i += 1;
+                j += 1;
+            }
+            (Some(a), Some(b)) if a < b => i += 1,
+            (Some(_), None) => i += 1,
+            _ => j += 1,
+        }
+    }
+    if union == 0 { 0.0 } else { f64::from(common) / f64::from(union) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fingerprint;
+    use super::*;
+    use crate::syntax::Source;
+
+    fn module(statements: usize, changed: usize) -> Fingerprint {
+        let text: String = (0..statements)
+            .map(|index| {
+                let number = if index < changed { index + 10_000 } else { index };
+                format!("value_{number} = compute({number}, [first, second])\n")
+            })
+            .collect();
+        fingerprint(&Source::parse(text))
+    }
+
+    #[test]
+    fn a_slightly_edited_copy_is_found_and_a_stranger_is_not() {
+        let modules = [module(100, 0), module(100, 3), module(100, 90)];
+        let found = find_duplicates(&modules.iter().collect::<Vec<_>>());
+        let copy = found[1].unwrap();
+        assert_eq!(copy.of, 0);
+        assert!((0.8..1.0).contains(&copy.similarity), "{}", copy.similarity);
+        assert_eq!(found[2], None);
+    }
+
+    #[test]
+    fn small_modules_are_never_duplicates() {
+        let modules = [module(2, 0), module(2, 0)];
+        assert_eq!(find_duplicates(&modules.iter().collect::<Vec<_>>()), [None, None]);
+    }
+}

@@ -1,0 +1,35 @@
+//! What one file says by itself: everything that depends on its bytes alone, and so can be cached by their hash.
+
+mod extract;
+mod legacy;
+
+pub(crate) use extract::extract;
+
+use menace_model::inventory::{Finding, Halstead, LineCounts, LintFinding, Section};
+use serde::{Deserialize, Serialize};
+
+use crate::duplicates::Fingerprint;
+use crate::sections::RawImport;
+
+/// The facts of one file.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FileFacts {
+    pub(crate) sections: Vec<Section>,
+    pub(crate) imports: Vec<RawImport>,
+    pub(crate) lines: LineCounts,
+    pub(crate) halstead: Halstead,
+    pub(crate) maintainability: Option<f64>,
+    pub(crate) entropy: f64,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) lint: Vec<LintFinding>,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) dotted_strings: Vec<String>,
+    pub(crate) has_main_guard: bool,
+    pub(crate) has_shebang: bool,
+    /// Something besides a docstring.
+    pub(crate) has_code: bool,
+    /// The module's own words that it is obsolete.
+    pub(crate) legacy_marker: Option<String>,
+    /// (line, message)
+    pub(crate) diagnostics: Vec<(Option<u32>, String)>,
+}

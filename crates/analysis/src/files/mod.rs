@@ -1,0 +1,8 @@
+//! Which files of a repository are Python, and what is in them.
+
+mod read;
+mod walk;
+
+pub(crate) use read::{ReadError, read};
+pub use walk::WalkError;
+pub(crate) use walk::{PythonFile, Stamp, Walked, walk};

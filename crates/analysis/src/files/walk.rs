@@ -1,0 +1,246 @@
+//! Finds the Python files of a repository.
+//!
+//! `.gitignore` files count whether or not the repository is a git checkout. Hidden directories, virtual
+//! environments and the user's excludes are not entered. Symlinked directories are not followed, so a loop of them is
+//! no loop for us; a symlink to a file is read like the file.
+
+use std::ffi::OsStr;
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use ignore::{DirEntry, WalkBuilder, WalkState};
+use menace_model::inventory::Diagnostic;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Why a repository cannot be walked at all.
+#[derive(Debug, Error)]
+pub enum WalkError {
+    /// The root does not exist or cannot be opened.
+    #[error(
+        "failed to read repository {path}: {source}\nhint: pass the path of a directory with Python files"
+    )]
+    Root {
+        /// The root.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The root is a file.
+    #[error("repository {path} is not a directory\nhint: pass the directory that holds it")]
+    NotADirectory {
+        /// The root.
+        path: PathBuf,
+    },
+    /// An exclude pattern is no glob.
+    #[error("exclude pattern {pattern:?} is not accepted: {source}\nhint: write a glob such as 'vendor/*'")]
+    Pattern {
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        source: globset::Error,
+    },
+}
+
+/// What tells whether a file may have changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stamp {
+    pub(crate) size: u64,
+    pub(crate) modified_ns: i128,
+    pub(crate) changed_ns: i128,
+    pub(crate) inode: u64,
+}
+
+/// A Python file, not read yet.
+#[derive(Debug)]
+pub(crate) struct PythonFile {
+    /// Relative to the root, with `/`.
+    pub(crate) path: String,
+    pub(crate) absolute: PathBuf,
+    pub(crate) stamp: Stamp,
+    /// Without the extension `.py`, but with a Python shebang.
+    pub(crate) is_script: bool,
+}
+
+/// Everything a walk found, sorted by path.
+#[derive(Debug, Default)]
+pub(crate) struct Walked {
+    pub(crate) files: Vec<PythonFile>,
+    /// `pyproject.toml`, `setup.cfg`, `setup.py` and other files that declare entry points, relative to the root.
+    pub(crate) project_files: Vec<String>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
+}
+
+/// Walks `root`. `excludes` are directory names or globs over relative paths.
+pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError> {
+    let metadata =
+        std::fs::metadata(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
+    if !metadata.is_dir() {
+        return Err(WalkError::NotADirectory { path: root.to_owned() });
+    }
+    std::fs::read_dir(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
+    let excluded = exclude_set(excludes)?;
+    let found = Mutex::new(Walked::default());
+    let root_for_filter = root.to_owned();
+    WalkBuilder::new(root)
+        .require_git(false)
+        .git_global(false)
+        .filter_entry(move |entry| is_entered(entry, &root_for_filter, &excluded))
+        .threads(2)
+        .build_parallel()
+        .run(|| {
+            Box::new(|entry| {
+                let seen = look_at(root, entry);
+                found.lock().expect("no thread panics while it holds the list").extend(seen);
+                WalkState::Continue
+            })
+        });
+    let mut walked = found.into_inner().expect("no thread panics while it holds the list");
+    let setup_files = walked.files.iter().filter(|file| file.absolute.ends_with("setup.py"));
+    walked.project_files.extend(setup_files.map(|file| file.path.clone()));
+    walked.files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
+    walked.project_files.sort_unstable();
+    walked.diagnostics.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(walked)
+}
+
+enum Seen {
+    Nothing,
+    File(PythonFile),
+    ProjectFile(String),
+    Problem(Diagnostic),
+}
+
+impl Walked {
+    fn extend(&mut self, seen: Seen) {
+        match seen {
+            Seen::Nothing => {}
+            Seen::File(file) => self.files.push(file),
+            Seen::ProjectFile(path) => self.project_files.push(path),
+            Seen::Problem(diagnostic) => self.diagnostics.push(diagnostic),
+        }
+    }
+}
+
+fn look_at(root: &Path, entry: Result<DirEntry, ignore::Error>) -> Seen {
+    let entry = match entry {
+        Ok(entry) => entry,
+        Err(error) => return Seen::Problem(walk_problem(root, &error)),
+    };
+    if entry.file_type().is_none_or(|kind| kind.is_dir()) {
+        return Seen::Nothing;
+    }
+    let path = relative(root, entry.path());
+    let name = entry.file_name();
+    if is_project_file(name) {
+        return Seen::ProjectFile(path);
+    }
+    let has_python_extension = has_python_extension(Path::new(name));
+    if !has_python_extension && Path::new(name).extension().is_some() {
+        return Seen::Nothing;
+    }
+    let metadata = match std::fs::metadata(entry.path()) {
+        Ok(metadata) if metadata.is_file() => metadata,
+        Ok(_) => return Seen::Nothing,
+        Err(error) if has_python_extension => {
+            return Seen::Problem(Diagnostic {
+                path,
+                line: None,
+                message: format!("cannot be read: {error}"),
+            });
+        }
+        Err(_) => return Seen::Nothing,
+    };
+    let is_script = !has_python_extension;
+    if is_script && !(metadata.mode() & 0o111 != 0 && has_python_shebang(entry.path())) {
+        return Seen::Nothing;
+    }
+    Seen::File(PythonFile { path, absolute: entry.into_path(), stamp: stamp(&metadata), is_script })
+}
+
+fn stamp(metadata: &std::fs::Metadata) -> Stamp {
+    let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+    Stamp {
+        size: metadata.size(),
+        modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+        changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+        inode: metadata.ino(),
+    }
+}
+
+fn walk_problem(root: &Path, error: &ignore::Error) -> Diagnostic {
+    let path = match error {
+        ignore::Error::WithPath { path, .. } => relative(root, path),
+        ignore::Error::WithDepth { err, .. } => return walk_problem(root, err),
+        _ => String::new(),
+    };
+    Diagnostic { path, line: None, message: format!("cannot be read: {error}") }
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned()
+}
+
+fn has_python_extension(name: &Path) -> bool {
+    matches!(name.extension().and_then(OsStr::to_str), Some("py" | "pyw"))
+}
+
+fn is_project_file(name: &OsStr) -> bool {
+    matches!(name.to_str(), Some("pyproject.toml" | "setup.cfg" | "pytest.ini" | "tox.ini"))
+}
+
+fn has_python_shebang(path: &Path) -> bool {
+    let mut head = [0; 80];
+    let Ok(length) = std::fs::File::open(path).and_then(|mut file| file.read(&mut head)) else {
+        return false;
+    };
+    let first_line = head[..length].split(|byte| *byte == b'\n').next().unwrap_or_default();
+    first_line.starts_with(b"#!") && first_line.windows(6).any(|window| window == b"python")
+}
+
+fn exclude_set(patterns: &[String]) -> Result<GlobSet, WalkError> {
+    let mut builder = GlobSetBuilder::new();
+    for pattern in patterns {
+        let trimmed = pattern.trim_end_matches('/');
+        // A plain name excludes a directory of that name at any depth, as in .gitignore.
+        let spellings = if trimmed.contains('/') {
+            vec![trimmed.trim_start_matches("./").to_owned()]
+        } else {
+            vec![trimmed.to_owned(), format!("**/{trimmed}")]
+        };
+        for spelling in spellings {
+            let glob = GlobBuilder::new(&spelling)
+                .literal_separator(true)
+                .build()
+                .map_err(|source| WalkError::Pattern { pattern: pattern.clone(), source })?;
+            builder.add(glob);
+        }
+    }
+    builder.build().map_err(|source| WalkError::Pattern { pattern: patterns.join(","), source })
+}
+
+fn is_entered(entry: &DirEntry, root: &Path, excluded: &GlobSet) -> bool {
+    if entry.depth() == 0 {
+        return true;
+    }
+    if !excluded.is_empty() {
+        let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
+        if excluded.is_match(path) {
+            return false;
+        }
+    }
+    let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+    !(is_directory && is_environment(entry))
+}
+
+/// Directories with other people's code: virtual environments, installed packages, byte code.
+fn is_environment(entry: &DirEntry) -> bool {
+    matches!(
+        entry.file_name().to_str(),
+        Some("__pycache__" | "site-packages" | "node_modules" | "__pypackages__")
+    ) || entry.path().join("pyvenv.cfg").exists()
+        || entry.path().join("conda-meta").exists()
+}

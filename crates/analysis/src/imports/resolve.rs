@@ -1,0 +1,130 @@
+//! From import statements to edges between the repository's modules.
+
+use menace_model::inventory::{Import, ImportKind};
+
+use crate::sections::RawImport;
+
+use super::names::ModuleIndex;
+
+/// One module's imports of another, taken together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Edge {
+    pub(crate) target: usize,
+    pub(crate) kind: ImportKind,
+    pub(crate) line: u32,
+    /// Import statements, and calls through the names they bind: the weight in the module map.
+    pub(crate) imports: u32,
+    pub(crate) calls: u32,
+}
+
+/// The imports of one module.
+#[derive(Debug, Default)]
+pub(crate) struct ResolvedImports {
+    /// One edge per target, by target.
+    pub(crate) edges: Vec<Edge>,
+    /// Top-level names that are no modules of this repository, sorted.
+    pub(crate) external: Vec<String>,
+}
+
+impl ResolvedImports {
+    /// Targets of imports that are executed, at import or later.
+    pub(crate) fn at_run_time(&self) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(|edge| edge.kind != ImportKind::TypeChecking)
+    }
+
+    /// Targets of imports that are executed when the module is imported.
+    pub(crate) fn at_import_time(&self) -> impl Iterator<Item = &Edge> {
+        self.edges.iter().filter(|edge| matches!(edge.kind, ImportKind::Always | ImportKind::Conditional))
+    }
+
+    /// The edges with names, as they are shown.
+    pub(crate) fn named(&self, names: &[String]) -> Vec<Import> {
+        let mut imports: Vec<Import> = self
+            .edges
+            .iter()
+            .map(|edge| Import { module: names[edge.target].clone(), kind: edge.kind, line: edge.line })
+            .collect();
+        imports.sort_by(|left, right| left.module.cmp(&right.module));
+        imports
+    }
+}
+
+/// Resolves the imports of one module. `is_package` tells whether it is an `__init__.py`.
+pub(crate) fn resolve_imports(
+    importer: usize,
+    name: &str,
+    is_package: bool,
+    imports: &[RawImport],
+    index: &ModuleIndex<'_>,
+) -> ResolvedImports {
+    let mut resolved = ResolvedImports::default();
+    for import in imports {
+        let absolute = absolute_module(import, name, is_package);
+        let target = absolute.as_deref().and_then(|module| target(module, import, importer, index));
+        match target {
+            Some(target) if target == importer => {}
+            Some(target) => resolved.add(target, import),
+            None if import.level == 0 => resolved.add_external(&import.module),
+            None => {}
+        }
+    }
+    resolved.edges.sort_by_key(|edge| edge.target);
+    resolved.external.sort_unstable();
+    resolved
+}
+
+impl ResolvedImports {
+    fn add(&mut self, target: usize, import: &RawImport) {
+        if let Some(edge) = self.edges.iter_mut().find(|edge| edge.target == target) {
+            // The kind that is executed most surely describes the edge; `Always` is the smallest.
+            edge.kind = edge.kind.min(import.kind);
+            edge.line = edge.line.min(import.line);
+            edge.imports += 1;
+            edge.calls += import.calls;
+        } else {
+            let RawImport { kind, line, calls, .. } = *import;
+            self.edges.push(Edge { target, kind, line, imports: 1, calls });
+        }
+    }
+
+    fn add_external(&mut self, module: &str) {
+        let package = module.split('.').next().unwrap_or(module);
+        if !package.is_empty() && !self.external.iter().any(|known| known == package) {
+            self.external.push(package.to_owned());
+        }
+    }
+}
+
+/// The module that an import statement names, with leading dots resolved; `None` if they lead out of the package.
+fn absolute_module(import: &RawImport, importer_name: &str, is_package: bool) -> Option<String> {
+    if import.level == 0 {
+        return Some(import.module.clone());
+    }
+    let mut package: Vec<&str> = importer_name.split('.').collect();
+    let levels_up = import.level as usize - usize::from(is_package);
+    if levels_up > package.len() {
+        return None;
+    }
+    package.truncate(package.len() - levels_up);
+    if !import.module.is_empty() {
+        package.push(&import.module);
+    }
+    Some(package.join("."))
+}
+
+/// `from a import b` is `a.b` if there is such a module, else `a`; `import a.b` likewise when `a.b` is not ours.
+fn target(module: &str, import: &RawImport, importer: usize, index: &ModuleIndex<'_>) -> Option<usize> {
+    let find = |name: &str| index.find(name, importer).or_else(|| beside(name, import, importer, index));
+    let submodule = import.member.as_ref().filter(|member| *member != "*").map(|member| match module {
+        "" => member.clone(),
+        module => format!("{module}.{member}"),
+    });
+    submodule
+        .and_then(|name| find(&name))
+        .or_else(|| find(module))
+        .or_else(|| module.rsplit_once('.').and_then(|(parent, _)| index.find(parent, importer)))
+}
+
+fn beside(name: &str, import: &RawImport, importer: usize, index: &ModuleIndex<'_>) -> Option<usize> {
+    (import.level == 0).then(|| index.find_beside(name, importer)).flatten()
+}

@@ -1,0 +1,31 @@
+//! Python source to sections, import graph, orphans, clusters, measures and findings.
+//!
+//! Reads files, runs nothing. Broken Python is data: a file that does not parse yields diagnostics and whatever of it
+//! does parse.
+//!
+//! ```no_run
+//! use menace_analysis::scan::{ScanOptions, Silent, scan};
+//!
+//! let no_churn = || Err("not asked for".to_owned());
+//! let found = scan("examples/shop".as_ref(), &ScanOptions::default(), &Silent, no_churn).unwrap();
+//! for module in &found.inventory.modules {
+//!     println!("{} has {} sections", module.name, module.sections.len());
+//! }
+//! ```
+
+mod atomic;
+mod cache;
+mod duplicates;
+mod facts;
+mod files;
+mod imports;
+mod lint;
+pub mod map;
+mod measures;
+pub mod orphans;
+pub mod scan;
+mod sections;
+mod security;
+mod syntax;
+
+pub use atomic::write_atomically;

@@ -1,0 +1,144 @@
+//! Quoted annotations: strings that hold a type.
+//!
+//! Most hold a plain or dotted name that exists, which needs no parser. The others are parsed like a small file of
+//! one expression. By then all names of the file are bound, so their names are looked up at once and never stored.
+
+use super::check::{Checker, Strings};
+use super::origin::Form;
+use crate::syntax::ast::StringFlags;
+use crate::syntax::visitor::{self, Visitor};
+use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
+
+impl<'a> Checker<'a> {
+    pub(super) fn read_quoted_annotation(&mut self, literal: &'a ast::ExprStringLiteral) {
+        let place = Place::of(literal);
+        self.read_annotation_text(literal.value.to_str(), place);
+    }
+
+    fn read_annotation_text(&mut self, text: &str, place: Place) {
+        if dotted_name(text).is_some_and(|name| self.scopes.resolve(name, self.context.lookup)) {
+            return;
+        }
+        let is_multiline = text.contains(['\n', '\r']);
+        let (opening, closing) = if is_multiline { ("(", ")") } else { ("", "") };
+        let parsed = Source::parse([opening, text, closing].concat());
+        if let ([Stmt::Expr(statement)], true) = (parsed.body(), parsed.is_valid()) {
+            let place = place.before(opening.len());
+            let strings = Strings::Annotations;
+            Reader { checker: self, place, strings, own_names: Vec::new() }.visit_expr(&statement.value);
+        }
+    }
+}
+
+/// The first part of a dotted name, if the text is one.
+fn dotted_name(text: &str) -> Option<&str> {
+    let is_name = |part: &str| {
+        part.starts_with(|letter: char| letter == '_' || letter.is_ascii_alphabetic())
+            && part.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+    };
+    text.split('.').all(is_name).then(|| text.split('.').next())?
+}
+
+/// Where the text of an annotation lies in the file, as well as that can be known.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// The text starts here and has been moved by that many bytes.
+    Text { start: TextSize, end: TextSize, moved: u32 },
+    /// A string in a string or a string in several parts: only its start is known.
+    Literal(TextSize),
+}
+
+impl Place {
+    fn of(literal: &ast::ExprStringLiteral) -> Self {
+        match literal.value.as_slice() {
+            [part] => {
+                let start = part.start() + part.flags.opener_len();
+                Self::Text { start, end: part.end(), moved: 0 }
+            }
+            _ => Self::Literal(literal.start()),
+        }
+    }
+
+    fn before(self, opening: usize) -> Self {
+        match self {
+            Self::Text { start, end, .. } => Self::Text { start, end, moved: u32::from(opening > 0) },
+            Self::Literal(_) => self,
+        }
+    }
+
+    /// The offset in the file of an offset in the text. Escapes make the text shorter than its source, so this may
+    /// be early, but it stays inside the literal.
+    fn offset(self, inside: TextSize) -> TextSize {
+        match self {
+            Self::Text { start, end, moved } => {
+                let distance = inside.to_u32().saturating_sub(moved);
+                TextSize::new(start.to_u32().saturating_add(distance).min(end.to_u32()))
+            }
+            Self::Literal(start) => start,
+        }
+    }
+}
+
+/// Reads the names of a parsed annotation.
+struct Reader<'c, 'a, 's> {
+    checker: &'c mut Checker<'a>,
+    place: Place,
+    strings: Strings,
+    /// Names that lambdas and comprehensions inside the annotation bind.
+    own_names: Vec<&'s str>,
+}
+
+impl<'s> Reader<'_, '_, 's> {
+    fn read_inner_text(&mut self, literal: &'s ast::ExprStringLiteral) {
+        if self.strings == Strings::Annotations {
+            let place = Place::Literal(self.place.offset(literal.start()));
+            self.checker.read_annotation_text(literal.value.to_str(), place);
+        }
+    }
+
+    fn visit_as(&mut self, strings: Strings, expression: &'s Expr) {
+        let before = std::mem::replace(&mut self.strings, strings);
+        self.visit_expr(expression);
+        self.strings = before;
+    }
+
+    fn visit_subscript(&mut self, subscript: &'s ast::ExprSubscript) {
+        self.visit_expr(&subscript.value);
+        match (self.checker.scopes.form(subscript), &*subscript.slice) {
+            (Form::Literal, slice) => self.visit_as(Strings::Values, slice),
+            (Form::Annotated, Expr::Tuple(tuple)) => {
+                for (position, element) in tuple.elts.iter().enumerate() {
+                    let strings = if position == 0 { self.strings } else { Strings::Values };
+                    self.visit_as(strings, element);
+                }
+            }
+            (_, slice) => self.visit_expr(slice),
+        }
+    }
+}
+
+impl<'s> Visitor<'s> for Reader<'_, '_, 's> {
+    fn visit_expr(&mut self, expression: &'s Expr) {
+        match expression {
+            Expr::Name(name) if !name.ctx.is_load() => self.own_names.push(name.id.as_str()),
+            Expr::Name(name) => {
+                if !self.own_names.contains(&name.id.as_str()) {
+                    self.checker.read(&name.id, self.place.offset(name.start()));
+                }
+            }
+            Expr::StringLiteral(literal) => self.read_inner_text(literal),
+            Expr::Subscript(subscript) => self.visit_subscript(subscript),
+            Expr::Call(call) => {
+                self.visit_expr(&call.func);
+                let before = std::mem::replace(&mut self.strings, Strings::Values);
+                self.visit_arguments(&call.arguments);
+                self.strings = before;
+            }
+            _ => visitor::walk_expr(self, expression),
+        }
+    }
+
+    fn visit_parameter(&mut self, parameter: &'s ast::Parameter) {
+        self.own_names.push(parameter.name.as_str());
+    }
+}

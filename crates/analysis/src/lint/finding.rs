@@ -1,0 +1,41 @@
+//! Findings while they are collected: offsets and borrowed names, until it is known which of them stay.
+
+use std::borrow::Cow;
+
+use menace_model::inventory::LintRule;
+
+use crate::syntax::TextSize;
+
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) rule: LintRule,
+    pub(super) offset: TextSize,
+    /// Where the statement starts that owns the finding, when a `# noqa` there counts too.
+    pub(super) statement: Option<TextSize>,
+    pub(super) name: Cow<'a, str>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Findings<'a> {
+    found: Vec<Found<'a>>,
+}
+
+impl<'a> Findings<'a> {
+    pub(super) fn add(&mut self, rule: LintRule, offset: TextSize, name: impl Into<Cow<'a, str>>) {
+        self.found.push(Found { rule, offset, statement: None, name: name.into() });
+    }
+
+    pub(super) fn add_in_statement(
+        &mut self,
+        rule: LintRule,
+        offset: TextSize,
+        name: &'a str,
+        statement: TextSize,
+    ) {
+        self.found.push(Found { rule, offset, statement: Some(statement), name: name.into() });
+    }
+
+    pub(super) fn into_found(self) -> Vec<Found<'a>> {
+        self.found
+    }
+}

@@ -1,0 +1,109 @@
+//! Where a name comes from: enough to recognise the parts of `typing` and `collections` under any alias.
+
+use super::builtins;
+use super::scope::{BindingKind, Import, ImportForm, Scopes};
+use crate::syntax::{Expr, ast};
+
+/// A name by the module that defines it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Origin<'n> {
+    pub(super) module: &'n str,
+    pub(super) member: &'n str,
+}
+
+impl Origin<'_> {
+    pub(super) fn is_typing(self) -> bool {
+        matches!(self.module, "typing" | "typing_extensions")
+    }
+
+    /// Whether it is this member of `typing`.
+    pub(super) fn is(self, member: &str) -> bool {
+        self.is_typing() && self.member == member
+    }
+}
+
+/// What the brackets of a subscript hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// `Literal[…]`: values.
+    Literal,
+    /// `Annotated[…]`: a type, then values.
+    Annotated,
+    /// `List[…]` and its like: types.
+    Generic,
+    /// Whatever the surroundings say.
+    Other,
+}
+
+impl Scopes<'_> {
+    /// The origin of a name or of an attribute of an imported module.
+    pub(super) fn origin<'n>(&'n self, expression: &'n Expr) -> Option<Origin<'n>> {
+        match expression {
+            Expr::Name(name) => self.origin_of_name(name.id.as_str()),
+            Expr::Attribute(attribute) => {
+                let member = attribute.attr.as_str();
+                self.module(&attribute.value).map(|module| Origin { module, member })
+            }
+            _ => None,
+        }
+    }
+
+    fn origin_of_name<'n>(&'n self, name: &'n str) -> Option<Origin<'n>> {
+        let Some(binding) = self.peek(name) else {
+            return builtins::is_builtin(name).then_some(Origin { module: "builtins", member: name });
+        };
+        match binding.kind {
+            BindingKind::Import(Import { form: ImportForm::Member, module, alias, .. }) => {
+                Some(Origin { module, member: alias.name.as_str() })
+            }
+            _ => None,
+        }
+    }
+
+    /// The module that an expression names.
+    fn module<'n>(&'n self, expression: &'n Expr) -> Option<&'n str> {
+        match expression {
+            Expr::Name(name) => match self.peek(name.id.as_str())?.kind {
+                BindingKind::Import(import) => match import.form {
+                    ImportForm::Module => Some(import.module),
+                    ImportForm::Submodule => import.module.split('.').next(),
+                    ImportForm::Member => submodule(import.module, import.alias.name.as_str()),
+                },
+                _ => None,
+            },
+            Expr::Attribute(attribute) if attribute.value.is_name_expr() => {
+                submodule(self.module(&attribute.value)?, attribute.attr.as_str())
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn form(&self, subscript: &ast::ExprSubscript) -> Form {
+        // Only these can hold a string, and most subscripts are plain indices.
+        let may_hold_string = matches!(
+            &*subscript.slice,
+            Expr::StringLiteral(_) | Expr::Tuple(_) | Expr::List(_) | Expr::Subscript(_) | Expr::BinOp(_)
+        );
+        if !may_hold_string {
+            return Form::Other;
+        }
+        let Some(origin) = self.origin(&subscript.value) else { return Form::Other };
+        match (origin.module, origin.member) {
+            ("typing" | "typing_extensions", "Literal") => Form::Literal,
+            ("typing" | "typing_extensions", "Annotated") => Form::Annotated,
+            ("typing" | "typing_extensions" | "collections.abc", _) => Form::Generic,
+            ("builtins", "dict" | "frozenset" | "list" | "set" | "tuple" | "type") => Form::Generic,
+            ("collections", "ChainMap" | "Counter" | "OrderedDict" | "defaultdict" | "deque") => {
+                Form::Generic
+            }
+            ("re", "Match" | "Pattern") => Form::Generic,
+            ("contextlib", "AbstractContextManager" | "AbstractAsyncContextManager") => Form::Generic,
+            _ => Form::Other,
+        }
+    }
+}
+
+/// The only submodule whose members matter here.
+fn submodule(package: &str, module: &str) -> Option<&'static str> {
+    (package == "collections" && module == "abc").then_some("collections.abc")
+}

@@ -1,0 +1,13 @@
+//! The wording of modules as vectors, and which of them are alike.
+
+mod embedder;
+mod similarity;
+mod stop_words;
+mod terms;
+mod tf_idf;
+mod vector;
+
+pub use embedder::Embedder;
+pub(super) use similarity::{SimilarPair, similar_pairs};
+pub use tf_idf::TfIdf;
+pub use vector::SparseVector;

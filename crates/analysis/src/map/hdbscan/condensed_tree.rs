@@ -1,0 +1,92 @@
+//! The dendrogram read from the top, where only splits into two sizeable parts count as splits.
+//!
+//! A part that is too small has merely fallen off its cluster. What remains is a small tree of clusters, each
+//! with the density at which it appears and the mass it keeps from then on.
+
+use super::dendrogram::Dendrogram;
+
+/// The cluster that holds everything. It is never a group itself: to group everything is to group nothing.
+pub(crate) const ROOT: usize = 0;
+
+/// A zero distance would be an infinite density; equal documents are this dense instead.
+const SMALLEST_DISTANCE: f64 = 1e-6;
+
+/// Clusters, each after its parent, and where every point was last.
+pub(crate) struct CondensedTree {
+    pub(crate) clusters: Vec<Cluster>,
+    /// For each point the smallest cluster that held it.
+    pub(crate) last_cluster_of: Vec<usize>,
+}
+
+/// A cluster between its appearance and its split.
+pub(crate) struct Cluster {
+    pub(crate) parent: usize,
+    /// The density at which the cluster appears.
+    birth: f64,
+    /// Excess of mass: for every point, for how much further growth of density it stayed.
+    pub(crate) stability: f64,
+}
+
+impl CondensedTree {
+    /// Condenses to clusters of at least `minimum_size` points.
+    ///
+    /// `farthest` is the distance beyond which points are unrelated. With it, each tree of the forest is a cluster
+    /// that appeared at that distance. Without it, as in the paper, a tree is what was there before any density.
+    pub(crate) fn new(dendrogram: &Dendrogram, minimum_size: usize, farthest: Option<f64>) -> Self {
+        let root = Cluster { parent: ROOT, birth: 0.0, stability: 0.0 };
+        let last_cluster_of = vec![ROOT; dendrogram.point_count()];
+        let mut tree = Self { clusters: vec![root], last_cluster_of };
+        let tops = dendrogram.tops().iter().copied();
+        let mut pending: Vec<(usize, usize)> = tops
+            .filter(|&node| dendrogram.size(node) >= minimum_size)
+            .map(|node| (node, farthest.map_or(ROOT, |distance| tree.appear(ROOT, density(distance)))))
+            .collect();
+        while let Some((node, cluster)) = pending.pop() {
+            pending.extend(tree.take_apart(dendrogram, node, cluster, minimum_size));
+        }
+        tree
+    }
+
+    /// Removes the join at the top of a node; returns the parts that are still clusters.
+    fn take_apart(
+        &mut self,
+        dendrogram: &Dendrogram,
+        node: usize,
+        cluster: usize,
+        minimum_size: usize,
+    ) -> Vec<(usize, usize)> {
+        let Some(join) = dendrogram.join(node) else {
+            self.last_cluster_of[node] = cluster;
+            return Vec::new();
+        };
+        let density = density(join.distance);
+        let is_sizeable = |child: usize| dendrogram.size(child) >= minimum_size;
+        let is_split = join.children.into_iter().all(is_sizeable);
+        let mut remaining = Vec::new();
+        for child in join.children {
+            if !is_split && is_sizeable(child) {
+                remaining.push((child, cluster));
+                continue;
+            }
+            let growth = density - self.clusters[cluster].birth;
+            self.clusters[cluster].stability += growth * dendrogram.size(child) as f64;
+            if is_split {
+                remaining.push((child, self.appear(cluster, density)));
+            } else {
+                for point in dendrogram.points(child) {
+                    self.last_cluster_of[point] = cluster;
+                }
+            }
+        }
+        remaining
+    }
+
+    fn appear(&mut self, parent: usize, birth: f64) -> usize {
+        self.clusters.push(Cluster { parent, birth, stability: 0.0 });
+        self.clusters.len() - 1
+    }
+}
+
+fn density(distance: f64) -> f64 {
+    1.0 / distance.max(SMALLEST_DISTANCE)
+}

@@ -1,0 +1,56 @@
+//! The result: `module_map.json` as a value.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::options::Algorithm;
+
+/// The version of the file format that this code writes.
+pub const MODULE_MAP_VERSION: u32 = 1;
+
+/// Every module of a repository in exactly one group.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModuleMap {
+    /// [`MODULE_MAP_VERSION`] when written by this code.
+    pub version: u32,
+    /// How the modules were grouped.
+    pub algorithm: Algorithm,
+    /// The threshold that was in effect, between 0 and 1.
+    pub threshold: f64,
+    /// Whether similar wording related modules.
+    pub semantic: bool,
+    /// The seed; with the same repository it gives the same map.
+    pub seed: u64,
+    /// How much more the groups keep to themselves than chance would have it: 0 is chance, above 0.3 is structure.
+    pub modularity: f64,
+    /// The groups, largest first; a group's position is its id.
+    pub groups: Vec<Group>,
+    /// The id of each module's group, by repository-relative path.
+    pub modules: BTreeMap<String, usize>,
+    /// Modules that HDBSCAN found to be in no dense region, sorted. Each is a group of its own.
+    #[serde(default)]
+    pub noise: Vec<String>,
+}
+
+/// Modules that belong together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// The position in [`ModuleMap::groups`].
+    pub id: usize,
+    /// The directory that most of the modules share, or else the central module; unique in its map.
+    pub name: String,
+    /// Repository-relative paths, sorted.
+    pub modules: Vec<String>,
+    /// The module most strongly related to the others of the group.
+    pub central: String,
+    /// The share, from 0 to 1, of the group's imports, calls and similarities that stay within it.
+    pub cohesion: f64,
+}
+
+impl ModuleMap {
+    /// The group of a module, by repository-relative path.
+    pub fn group_of(&self, path: &str) -> Option<&Group> {
+        self.groups.get(*self.modules.get(path)?)
+    }
+}

@@ -1,0 +1,139 @@
+//! What the user chooses: the words behind `--algorithm`, `--threshold` and `--semantic`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How modules are grouped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Algorithm {
+    /// Modularity by moving modules, refined so that every group is connected.
+    #[default]
+    Louvain,
+    /// Modularity by joining groups; no randomness at all.
+    #[serde(alias = "greedy_modularity")]
+    Greedy,
+    /// Every module takes the label of most of its neighbours; the fastest.
+    #[serde(alias = "label_propagation")]
+    Label,
+    /// Density of the modules' wording; imports are ignored, and odd modules out are noise.
+    Hdbscan,
+}
+
+/// The word after `--algorithm` names no algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("unknown grouping algorithm {word:?}\nhint: use louvain, greedy, label or hdbscan")]
+pub struct UnknownAlgorithm {
+    word: String,
+}
+
+impl Algorithm {
+    /// The word users and `module_map.json` know it by.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Louvain => "louvain",
+            Self::Greedy => "greedy",
+            Self::Label => "label",
+            Self::Hdbscan => "hdbscan",
+        }
+    }
+}
+
+impl fmt::Display for Algorithm {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.word())
+    }
+}
+
+impl FromStr for Algorithm {
+    type Err = UnknownAlgorithm;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        match word {
+            "louvain" => Ok(Self::Louvain),
+            "greedy" | "greedy_modularity" => Ok(Self::Greedy),
+            "label" | "label_propagation" => Ok(Self::Label),
+            "hdbscan" => Ok(Self::Hdbscan),
+            _ => Err(UnknownAlgorithm { word: word.to_owned() }),
+        }
+    }
+}
+
+/// How to group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MapOptions {
+    /// How modules are grouped.
+    pub algorithm: Algorithm,
+    /// How related two modules have to be to count as related, from 0 (anything) to 1 (only the strongest).
+    ///
+    /// - Wording (with `semantic`, and always for HDBSCAN): the cosine of the two documents must reach it.
+    /// - Imports and calls: the edge must weigh at least this share of the strongest edge of *one* of its two
+    ///   modules. So a stray import between two busy modules is ignored, while a module's strongest edge
+    ///   always counts and no threshold cuts a module off.
+    ///
+    /// Values outside the range are brought into it; `NaN` means the default.
+    pub threshold: f64,
+    /// Whether similar wording relates modules beside imports and calls. A pair of identical documents weighs as
+    /// much as one import. HDBSCAN reads the wording in either case.
+    pub semantic: bool,
+    /// Where the order of visits starts; equal seeds give equal maps. Only Louvain and label propagation use it.
+    pub seed: u64,
+}
+
+impl MapOptions {
+    /// The threshold when none is given.
+    pub const DEFAULT_THRESHOLD: f64 = 0.1;
+
+    /// The threshold in its range, whatever the user wrote.
+    pub(crate) fn threshold_in_range(&self) -> f64 {
+        if self.threshold.is_nan() { Self::DEFAULT_THRESHOLD } else { self.threshold.clamp(0.0, 1.0) }
+    }
+
+    /// Whether documents have to be embedded at all.
+    pub(crate) fn reads_wording(&self) -> bool {
+        self.semantic || self.algorithm == Algorithm::Hdbscan
+    }
+}
+
+impl Default for MapOptions {
+    fn default() -> Self {
+        Self { algorithm: Algorithm::default(), threshold: Self::DEFAULT_THRESHOLD, semantic: false, seed: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_algorithms_correspond() {
+        for algorithm in [Algorithm::Louvain, Algorithm::Greedy, Algorithm::Label, Algorithm::Hdbscan] {
+            assert_eq!(algorithm.word().parse(), Ok(algorithm));
+            assert_eq!(serde_json::to_value(algorithm).unwrap(), algorithm.word());
+        }
+        assert_eq!("greedy_modularity".parse(), Ok(Algorithm::Greedy));
+        assert_eq!("label_propagation".parse(), Ok(Algorithm::Label));
+    }
+
+    #[test]
+    fn an_unknown_word_is_answered_with_the_known_ones() {
+        let error = "kmeans".parse::<Algorithm>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "unknown grouping algorithm \"kmeans\"\nhint: use louvain, greedy, label or hdbscan"
+        );
+    }
+
+    #[test]
+    fn thresholds_are_brought_into_range() {
+        let in_range = |threshold| MapOptions { threshold, ..MapOptions::default() }.threshold_in_range();
+        let pairs =
+            [(f64::NAN, 0.1), (-3.0, 0.0), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, 0.0), (0.25, 0.25)];
+        for (given, expected) in pairs {
+            assert!((in_range(given) - expected).abs() < 1e-12, "{given}");
+        }
+    }
+}

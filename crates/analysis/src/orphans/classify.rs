@@ -1,0 +1,237 @@
+//! Sorts the modules that nothing live needs into classes, each with its evidence.
+
+use std::collections::VecDeque;
+
+use menace_model::inventory::{Orphan, OrphanClass};
+
+use crate::duplicates::{Duplicate, find_duplicates};
+use crate::facts::FileFacts;
+use crate::imports::{ModuleIndex, ResolvedImports};
+
+use super::liveness::{live_modules, named_in_strings};
+use super::names::{is_test, legacy_word};
+
+/// The switches of orphan discovery.
+#[derive(Debug, Clone)]
+pub struct OrphanOptions {
+    /// Look for orphans at all (`SANDBOX_DISABLE_ORPHAN_SCAN`).
+    pub enabled: bool,
+    /// List modules that nothing imports (`SANDBOX_DISCOVER_ISOLATED`).
+    pub discover_isolated: bool,
+    /// Follow the imports of orphans (`SANDBOX_RECURSIVE_ORPHANS`).
+    pub recursive_orphans: bool,
+    /// Follow the imports of isolated modules (`SANDBOX_RECURSIVE_ISOLATED`).
+    pub recursive_isolated: bool,
+    /// How far imports are followed (`SANDBOX_MAX_RECURSION_DEPTH`).
+    pub max_depth: Option<usize>,
+}
+
+impl Default for OrphanOptions {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            discover_isolated: true,
+            recursive_orphans: true,
+            recursive_isolated: true,
+            max_depth: None,
+        }
+    }
+}
+
+/// What classification needs to know about all modules, by index.
+pub(crate) struct Candidate<'a> {
+    pub(crate) paths: &'a [&'a str],
+    pub(crate) names: &'a [String],
+    pub(crate) facts: &'a [&'a FileFacts],
+    pub(crate) roles: &'a [Vec<String>],
+    pub(crate) imports: &'a [ResolvedImports],
+    pub(crate) index: &'a ModuleIndex<'a>,
+}
+
+/// The orphans, sorted by path.
+pub(crate) fn classify(modules: &Candidate<'_>, options: &OrphanOptions) -> Vec<Orphan> {
+    if !options.enabled {
+        return Vec::new();
+    }
+    let classifier = Classifier::new(modules);
+    let mut listed = classifier.within_reach(options);
+    listed.sort_unstable();
+    let originals = classifier.originals();
+    listed
+        .into_iter()
+        .map(|module| classifier.describe(module, originals[module]))
+        .filter(|orphan| options.discover_isolated || orphan.class != OrphanClass::Isolated)
+        .collect()
+}
+
+struct Classifier<'a> {
+    modules: &'a Candidate<'a>,
+    live: Vec<bool>,
+    /// Who imports each module or names it in a string.
+    importers: Vec<Vec<usize>>,
+}
+
+impl<'a> Classifier<'a> {
+    fn new(modules: &'a Candidate<'a>) -> Self {
+        let Candidate { paths, names, facts, roles, imports, index } = modules;
+        let named = named_in_strings(facts, index);
+        let live = live_modules(names, paths, roles, imports, &named, index);
+        let mut importers = vec![Vec::new(); names.len()];
+        for (importer, resolved) in imports.iter().enumerate() {
+            let targets =
+                resolved.edges.iter().map(|edge| edge.target).chain(named[importer].iter().copied());
+            for target in targets.filter(|target| *target != importer) {
+                if importers[target].last() != Some(&importer) {
+                    importers[target].push(importer);
+                }
+            }
+        }
+        for list in &mut importers {
+            list.sort_unstable();
+            list.dedup();
+        }
+        Self { modules, live, importers }
+    }
+
+    /// An empty `__init__.py` is neither needed nor unneeded.
+    fn is_orphan(&self, module: usize) -> bool {
+        let path = self.modules.paths[module];
+        !self.live[module]
+            && self.modules.roles[module].is_empty()
+            && !is_test(path)
+            && (self.modules.facts[module].has_code || !path.ends_with("__init__.py"))
+    }
+
+    fn is_isolated(&self, module: usize) -> bool {
+        self.importers[module].is_empty()
+    }
+
+    /// Follows imports from the heads of chains, as far as the options allow.
+    fn within_reach(&self, options: &OrphanOptions) -> Vec<usize> {
+        let count = self.modules.names.len();
+        let mut distance: Vec<Option<usize>> = vec![None; count];
+        let heads = (0..count).filter(|module| self.is_orphan(*module) && self.is_head(*module));
+        let mut queue: VecDeque<usize> = heads.collect();
+        for head in &queue {
+            distance[*head] = Some(0);
+        }
+        self.follow(&mut queue, &mut distance, options);
+        if options.recursive_orphans {
+            // What is left are rings that import only each other: they have no head.
+            let ring: Vec<usize> = (0..count)
+                .filter(|module| self.is_orphan(*module) && self.is_in_headless_ring(*module))
+                .collect();
+            for module in ring {
+                distance[module].get_or_insert(0);
+            }
+        }
+        (0..count).filter(|module| distance[*module].is_some()).collect()
+    }
+
+    fn follow(&self, queue: &mut VecDeque<usize>, distance: &mut [Option<usize>], options: &OrphanOptions) {
+        while let Some(module) = queue.pop_front() {
+            let follows =
+                if self.is_isolated(module) { options.recursive_isolated } else { options.recursive_orphans };
+            let reached = distance[module].unwrap_or(0);
+            if !follows || options.max_depth.is_some_and(|limit| reached >= limit) {
+                continue;
+            }
+            for edge in &self.modules.imports[module].edges {
+                if self.is_orphan(edge.target) && distance[edge.target].is_none() {
+                    distance[edge.target] = Some(reached + 1);
+                    queue.push_back(edge.target);
+                }
+            }
+        }
+    }
+
+    /// No orphan stands before it: nothing imports it, or tests do.
+    fn is_head(&self, module: usize) -> bool {
+        self.importers[module].iter().all(|importer| !self.is_orphan(*importer))
+    }
+
+    fn is_in_headless_ring(&self, module: usize) -> bool {
+        let mut seen = vec![module];
+        let mut next = 0;
+        while next < seen.len() {
+            let current = seen[next];
+            if self.is_head(current) {
+                return false;
+            }
+            for importer in &self.importers[current] {
+                if self.is_orphan(*importer) && !seen.contains(importer) {
+                    seen.push(*importer);
+                }
+            }
+            next += 1;
+        }
+        true
+    }
+
+    /// For each module the one that it repeats, if that one has the better claim to be the original.
+    fn originals(&self) -> Vec<Option<Duplicate>> {
+        let Candidate { paths, facts, .. } = self.modules;
+        let compared: Vec<usize> = (0..paths.len()).filter(|module| !is_test(paths[*module])).collect();
+        let fingerprints: Vec<_> = compared.iter().map(|module| &facts[*module].fingerprint).collect();
+        let mut originals = vec![None; paths.len()];
+        for (position, found) in find_duplicates(&fingerprints).into_iter().enumerate() {
+            let module = compared[position];
+            originals[module] = found
+                .map(|duplicate| Duplicate { of: compared[duplicate.of], ..duplicate })
+                .filter(|duplicate| self.claim(duplicate.of, module) > self.claim(module, module));
+        }
+        originals
+    }
+
+    /// How good a module's claim is to be the original of a pair.
+    fn claim(&self, module: usize, other: usize) -> (bool, bool, usize, bool) {
+        let path = self.modules.paths[module];
+        (self.live[module], legacy_word(path).is_none(), self.importers[module].len(), module < other)
+    }
+
+    fn describe(&self, module: usize, original: Option<Duplicate>) -> Orphan {
+        let Candidate { paths, facts, .. } = self.modules;
+        let path = paths[module];
+        let parents: Vec<String> =
+            self.importers[module].iter().map(|importer| paths[*importer].to_owned()).collect();
+        let legacy = facts[module]
+            .legacy_marker
+            .clone()
+            .or_else(|| legacy_word(path).map(|word| format!("its name says {word:?}")));
+        let (class, reason) = match (original, legacy) {
+            (Some(duplicate), _) => {
+                (OrphanClass::Redundant, redundant_reason(paths[duplicate.of], duplicate))
+            }
+            (None, Some(evidence)) => (OrphanClass::Legacy, evidence),
+            (None, None) if parents.is_empty() => {
+                (OrphanClass::Isolated, "nothing imports it, it is no entry point and no test".to_owned())
+            }
+            (None, None) => (OrphanClass::Orphan, self.orphan_reason(module)),
+        };
+        Orphan {
+            path: path.to_owned(),
+            class,
+            parents,
+            reason,
+            duplicate_of: original.map(|duplicate| paths[duplicate.of].to_owned()),
+            similarity: original.map(|duplicate| duplicate.similarity),
+        }
+    }
+
+    fn orphan_reason(&self, module: usize) -> String {
+        let only_tests = self.importers[module].iter().all(|importer| is_test(self.modules.paths[*importer]));
+        if only_tests {
+            "only tests import it".to_owned()
+        } else {
+            "only modules that are orphans themselves import it".to_owned()
+        }
+    }
+}
+
+fn redundant_reason(original: &str, duplicate: Duplicate) -> String {
+    if duplicate.similarity >= 1.0 {
+        format!("repeats {original}, apart from names, layout and comments")
+    } else {
+        format!("{:.0} % of it repeats {original}", duplicate.similarity * 100.0)
+    }
+}

@@ -1,0 +1,114 @@
+//! `orphan_modules.json` and `orphan_classifications.json` in the data directory.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use menace_model::inventory::{Orphan, OrphanClass};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::atomic::write_atomically;
+
+/// The candidates for integration, by path.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct OrphanModules {
+    version: u32,
+    modules: Vec<String>,
+}
+
+/// What is known about each orphan, by path.
+#[derive(Debug, Serialize)]
+struct OrphanClassifications<'a> {
+    version: u32,
+    modules: BTreeMap<&'a str, Classification<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Classification<'a> {
+    classification: OrphanClass,
+    parents: &'a [String],
+    redundant: bool,
+    reason: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duplicate_of: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    similarity: Option<f64>,
+}
+
+/// Why a file was not written.
+#[derive(Debug, Error)]
+#[error("failed to write {path}: {source}\nhint: choose another directory with --data-dir")]
+pub struct OrphanFileError {
+    path: PathBuf,
+    source: io::Error,
+}
+
+/// What to keep and what to drop.
+#[derive(Debug, Clone, Copy)]
+pub struct OrphanFiles {
+    /// Keep redundant and legacy modules among the candidates (`SANDBOX_TEST_REDUNDANT`).
+    pub include_redundant: bool,
+    /// Drop names of earlier runs that are no orphans any more (`SANDBOX_CLEAN_ORPHANS`).
+    pub clean: bool,
+}
+
+/// Writes both files and returns their paths.
+pub fn write_orphan_files(
+    directory: &Path,
+    orphans: &[Orphan],
+    options: OrphanFiles,
+) -> Result<[PathBuf; 2], OrphanFileError> {
+    let candidates_path = directory.join("orphan_modules.json");
+    let mut modules: Vec<String> = orphans
+        .iter()
+        .filter(|orphan| options.include_redundant || !is_redundant(orphan))
+        .map(|orphan| orphan.path.clone())
+        .collect();
+    if !options.clean {
+        modules.extend(earlier_candidates(&candidates_path));
+    }
+    modules.sort_unstable();
+    modules.dedup();
+    let classifications = OrphanClassifications {
+        version: 1,
+        modules: orphans.iter().map(|orphan| (orphan.path.as_str(), classification(orphan))).collect(),
+    };
+    let classifications_path = directory.join("orphan_classifications.json");
+    write(&candidates_path, &OrphanModules { version: 1, modules })?;
+    write(&classifications_path, &classifications)?;
+    Ok([candidates_path, classifications_path])
+}
+
+fn is_redundant(orphan: &Orphan) -> bool {
+    matches!(orphan.class, OrphanClass::Redundant | OrphanClass::Legacy)
+}
+
+fn classification(orphan: &Orphan) -> Classification<'_> {
+    Classification {
+        classification: orphan.class,
+        parents: &orphan.parents,
+        redundant: is_redundant(orphan),
+        reason: &orphan.reason,
+        duplicate_of: orphan.duplicate_of.as_deref(),
+        similarity: orphan.similarity,
+    }
+}
+
+/// A list that cannot be read is not worth failing for: it is made anew from the scan.
+fn earlier_candidates(path: &Path) -> Vec<String> {
+    let Ok(text) = std::fs::read(path) else { return Vec::new() };
+    match serde_json::from_slice::<OrphanModules>(&text) {
+        Ok(earlier) => earlier.modules,
+        Err(error) => {
+            tracing::warn!(path = %path.display(), %error, "earlier orphan list is not readable, starting anew");
+            Vec::new()
+        }
+    }
+}
+
+fn write(path: &Path, value: &impl Serialize) -> Result<(), OrphanFileError> {
+    let mut text = serde_json::to_vec_pretty(value).expect("plain data always serialises");
+    text.push(b'\n');
+    write_atomically(path, &text).map_err(|source| OrphanFileError { path: path.to_owned(), source })
+}

@@ -1,0 +1,189 @@
+//! From the facts of single files to what only all of them together can tell.
+
+use std::path::Path;
+
+use menace_model::inventory::{Inventory, LintFinding, LintRule, Module, ScanStatistics};
+use rayon::prelude::*;
+
+use crate::cache::Entry;
+use crate::facts::FileFacts;
+use crate::imports::{
+    ModuleIndex, ResolvedImports, cycles, declared_entry_points, name_modules, resolve_imports, source_roots,
+};
+use crate::map::Edge;
+use crate::orphans::{Candidate, OrphanOptions, classify, entry_roles};
+
+use super::gather::Gathered;
+use super::risk::{churn, code_quality, risk, security_score};
+use super::run::{ChurnReport, Scan};
+
+pub(super) fn assemble(
+    root: &Path,
+    gathered: Gathered,
+    orphan_options: &OrphanOptions,
+    churn: impl FnOnce() -> ChurnReport + Send,
+) -> Scan {
+    let Gathered { files, entries, project_files, diagnostics, analysed, pool, cache, changed } = gathered;
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let save = || {
+        if let Some(cache) = &cache {
+            let changed: Vec<&str> = changed.iter().map(|index| paths[*index]).collect();
+            cache.save(paths.iter().copied().zip(&entries), &changed);
+        }
+    };
+    let is_script: Vec<bool> = files.iter().map(|file| file.is_script).collect();
+    let relate = || Relations::new(root, &paths, &is_script, &entries, &project_files, orphan_options);
+    let ((), relations) = pool.install(|| rayon::join(save, relate));
+    let bytes = files.iter().map(|file| file.stamp.size).sum();
+    let statistics = ScanStatistics {
+        files: files.len(),
+        analysed,
+        cached: files.len() - analysed,
+        bytes,
+        elapsed_ms: 0.0,
+    };
+    let churn = churn();
+    let edges = relations.weighted_edges();
+    let Relations { names, imports, roles, cycles, import_time_cycles, orphans } = relations;
+    let modules: Vec<Module> = pool.install(|| {
+        let facts = entries.into_par_iter().map(|entry| entry.facts);
+        (facts, &paths, &imports, roles)
+            .into_par_iter()
+            .enumerate()
+            .map(|(index, (facts, path, imports, roles))| {
+                module(path, index, facts, imports, roles, &names, &churn)
+            })
+            .collect()
+    });
+    let inventory = Inventory {
+        version: Inventory::VERSION,
+        root: root.to_string_lossy().into_owned(),
+        modules,
+        cycles,
+        import_time_cycles,
+        orphans,
+        diagnostics,
+        statistics,
+    };
+    Scan { inventory, edges }
+}
+
+/// What modules are to each other.
+struct Relations {
+    names: Vec<String>,
+    imports: Vec<ResolvedImports>,
+    roles: Vec<Vec<String>>,
+    cycles: Vec<Vec<String>>,
+    import_time_cycles: Vec<Vec<String>>,
+    orphans: Vec<menace_model::inventory::Orphan>,
+}
+
+impl Relations {
+    fn new(
+        root: &Path,
+        paths: &[&str],
+        is_script: &[bool],
+        entries: &[Entry],
+        project_files: &[String],
+        orphan_options: &OrphanOptions,
+    ) -> Self {
+        let facts: Vec<&FileFacts> = entries.iter().map(|entry| &entry.facts).collect();
+        let roots = source_roots(root, project_files, paths);
+        let all_imports = facts.iter().flat_map(|facts| &facts.imports);
+        let names = name_modules(root, paths, &roots, all_imports);
+        let index = ModuleIndex::new(paths, &names);
+        let imports: Vec<ResolvedImports> = (0..paths.len())
+            .into_par_iter()
+            .map(|module| {
+                let is_package = paths[module].ends_with("__init__.py");
+                resolve_imports(module, &names[module], is_package, &facts[module].imports, &index)
+            })
+            .collect();
+        let declared = declared_entry_points(root, project_files);
+        let roles = entry_roles(paths, &names, &facts, is_script, &declared, &index);
+        let candidates = Candidate {
+            paths,
+            names: &names,
+            facts: &facts,
+            roles: &roles,
+            imports: &imports,
+            index: &index,
+        };
+        let orphans = classify(&candidates, orphan_options);
+        let at_run_time = edges(&imports, |imports| Box::new(imports.at_run_time().map(|edge| edge.target)));
+        let at_import_time =
+            edges(&imports, |imports| Box::new(imports.at_import_time().map(|edge| edge.target)));
+        Self {
+            cycles: cycles(&names, at_run_time),
+            import_time_cycles: cycles(&names, at_import_time),
+            orphans,
+            roles,
+            imports,
+            names,
+        }
+    }
+
+    /// One per import statement and one per call, as the module map wants it.
+    fn weighted_edges(&self) -> Vec<Edge> {
+        let weigh = |(from, imports): (usize, &ResolvedImports)| {
+            imports
+                .at_run_time()
+                .map(move |edge| Edge { from, to: edge.target, weight: f64::from(edge.imports + edge.calls) })
+                .collect::<Vec<_>>()
+        };
+        self.imports.iter().enumerate().flat_map(weigh).collect()
+    }
+}
+
+fn edges<'a>(
+    imports: &'a [ResolvedImports],
+    targets: impl Fn(&'a ResolvedImports) -> Box<dyn Iterator<Item = usize> + 'a>,
+) -> impl Iterator<Item = (usize, usize)> {
+    imports.iter().enumerate().flat_map(move |(from, resolved)| targets(resolved).map(move |to| (from, to)))
+}
+
+fn module(
+    path: &str,
+    index: usize,
+    facts: FileFacts,
+    imports: &ResolvedImports,
+    entry_points: Vec<String>,
+    names: &[String],
+    churn_report: &ChurnReport,
+) -> Module {
+    let lines = facts.lines.total;
+    let churn =
+        churn_report.as_ref().ok().map(|report| churn(lines, report.get(path).copied().unwrap_or_default()));
+    let no_churn = churn_report.as_ref().err().map_or("", String::as_str);
+    let lint = without_reexports(path, facts.lint);
+    let mut imported: Vec<String> = imports.at_run_time().map(|edge| names[edge.target].clone()).collect();
+    imported.sort_unstable();
+    imported.dedup();
+    Module {
+        path: path.to_owned(),
+        name: names[index].clone(),
+        imports: imported,
+        import_edges: imports.named(names),
+        external_imports: imports.external.clone(),
+        sections: facts.sections,
+        lines: facts.lines,
+        maintainability: facts.maintainability,
+        halstead: facts.halstead,
+        entropy: facts.entropy,
+        risk: risk(churn.as_ref(), no_churn, facts.maintainability),
+        churn,
+        code_quality: code_quality(&lint, lines),
+        security_score: security_score(&facts.findings, lines),
+        findings: facts.findings,
+        lint,
+        entry_points,
+    }
+}
+
+/// A package's `__init__.py` imports names for others to import from it.
+fn without_reexports(path: &str, mut lint: Vec<LintFinding>) -> Vec<LintFinding> {
+    if path.ends_with("__init__.py") {
+        lint.retain(|finding| finding.rule != LintRule::UnusedImport);
+    }
+    lint
+}

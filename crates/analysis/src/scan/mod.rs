@@ -1,0 +1,9 @@
+//! A whole repository, from files to inventory.
+
+mod assemble;
+mod gather;
+mod risk;
+mod run;
+
+pub use crate::files::WalkError as ScanError;
+pub use run::{ChurnReport, ChurnedLines, Progress, Scan, ScanOptions, Silent, scan};

@@ -1,0 +1,83 @@
+//! The public entry: options in, inventory and graph out.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use menace_model::inventory::Inventory;
+
+use crate::files::{WalkError, walk};
+use crate::map::Edge;
+use crate::orphans::OrphanOptions;
+
+use super::assemble::assemble;
+use super::gather::gather;
+
+/// How a repository is scanned.
+#[derive(Debug, Clone, Default)]
+pub struct ScanOptions {
+    /// Directory names or globs that are not entered.
+    pub exclude: Vec<String>,
+    /// Where facts of earlier scans are kept; `None` reads every file.
+    pub cache: Option<PathBuf>,
+    /// Switches of orphan discovery.
+    pub orphans: OrphanOptions,
+}
+
+/// Told about the progress of a scan, from several threads.
+pub trait Progress: Sync {
+    /// The files are known.
+    fn found(&self, files: usize);
+    /// One more file has been analysed or taken from the cache.
+    fn analysed(&self);
+}
+
+/// A progress that nobody watches.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn found(&self, _files: usize) {}
+    fn analysed(&self) {}
+}
+
+/// Changed lines of one file in the last thirty days.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ChurnedLines {
+    /// Commits that touched it.
+    pub commits: u32,
+    /// Lines added.
+    pub added: u32,
+    /// Lines deleted.
+    pub deleted: u32,
+}
+
+/// Changed lines by path relative to the root, or why they are not known.
+pub type ChurnReport = Result<HashMap<String, ChurnedLines>, String>;
+
+/// What a scan knows.
+#[derive(Debug)]
+pub struct Scan {
+    /// What is shown.
+    pub inventory: Inventory,
+    /// Import edges by index into `inventory.modules`, weighted by imports and calls: the module map's input.
+    pub edges: Vec<Edge>,
+}
+
+/// Scans the repository at `root`. `churn` is asked late, so that it can be collected while files are read.
+pub fn scan(
+    root: &Path,
+    options: &ScanOptions,
+    progress: &dyn Progress,
+    churn: impl FnOnce() -> ChurnReport + Send,
+) -> Result<Scan, WalkError> {
+    let started = Instant::now();
+    let root =
+        &std::fs::canonicalize(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
+    let walked = walk(root, &options.exclude)?;
+    progress.found(walked.files.len());
+    let gathered = gather(root, walked, options.cache.as_deref(), progress);
+    let mut scan = assemble(root, gathered, &options.orphans, churn);
+    scan.inventory.statistics.elapsed_ms = started.elapsed().as_secs_f64() * 1000.0;
+    Ok(scan)
+}

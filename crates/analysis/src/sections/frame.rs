@@ -1,0 +1,51 @@
+//! What is being learned about the function whose body is being read.
+
+use menace_model::inventory::{Effect, Parameter, ParameterUse};
+
+/// A parameter of a data-heavy function can be compared with thousands of constants; that many help nobody.
+const MAX_USES: usize = 48;
+
+/// One function on the way from the module to the statement being read.
+#[derive(Default)]
+pub(super) struct Frame<'a> {
+    /// Index of the section; the module body is section 0.
+    pub(super) section: usize,
+    pub(super) is_generator: bool,
+    names: Vec<&'a str>,
+    uses: Vec<Vec<ParameterUse>>,
+    effects: Vec<Effect>,
+}
+
+impl<'a> Frame<'a> {
+    pub(super) fn new(section: usize, names: Vec<&'a str>) -> Self {
+        let uses = names.iter().map(|_| Vec::new()).collect();
+        Self { section, names, uses, ..Self::default() }
+    }
+
+    pub(super) fn parameter(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| *known == name)
+    }
+
+    pub(super) fn add_use(&mut self, parameter: usize, used: ParameterUse) {
+        let uses = &mut self.uses[parameter];
+        if uses.len() < MAX_USES && !uses.contains(&used) {
+            uses.push(used);
+        }
+    }
+
+    pub(super) fn add_effect(&mut self, effect: Effect) {
+        if !self.effects.contains(&effect) {
+            self.effects.push(effect);
+        }
+    }
+
+    /// Hands the evidence over, sorted, so that equal files give equal facts.
+    pub(super) fn finish(mut self, parameters: &mut [Parameter]) -> (Vec<Effect>, bool) {
+        for (parameter, mut uses) in parameters.iter_mut().zip(self.uses) {
+            uses.sort();
+            parameter.uses = uses;
+        }
+        self.effects.sort_unstable();
+        (self.effects, self.is_generator)
+    }
+}

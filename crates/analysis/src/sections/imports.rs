@@ -1,0 +1,150 @@
+//! Import statements as written, and what the names they bind stand for.
+
+use menace_model::inventory::ImportKind;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::syntax::{Expr, Source, ast};
+
+/// One imported module or member, before anything is known about the rest of the repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RawImport {
+    /// Leading dots.
+    pub(crate) level: u32,
+    /// The module after `import` or `from`; empty for `from . import x`.
+    pub(crate) module: String,
+    /// The member of a `from` import; `*` for a star.
+    pub(crate) member: Option<String>,
+    /// The name it is bound to, where that is not the member's own: what others re-import it as.
+    pub(crate) alias: Option<String>,
+    pub(crate) kind: ImportKind,
+    pub(crate) line: u32,
+    /// Calls made through the name that the import binds.
+    pub(crate) calls: u32,
+}
+
+/// The names that imports bind in a file. Scopes are ignored: two functions that import different things under one
+/// name are rare, and the last one wins.
+#[derive(Default)]
+pub(super) struct ImportedNames<'a> {
+    pub(super) imports: Vec<RawImport>,
+    bound: FxHashMap<&'a str, Binding>,
+}
+
+struct Binding {
+    qualified: String,
+    import: usize,
+}
+
+impl<'a> ImportedNames<'a> {
+    pub(super) fn import(&mut self, source: &Source, node: &'a ast::StmtImport, kind: ImportKind) {
+        for alias in &node.names {
+            let module = alias.name.as_str();
+            let (name, qualified) = match &alias.asname {
+                Some(asname) => (asname.as_str(), module),
+                None => {
+                    let root = module.split('.').next().unwrap_or(module);
+                    (root, root)
+                }
+            };
+            self.add(
+                name,
+                qualified.to_owned(),
+                RawImport {
+                    level: 0,
+                    module: module.to_owned(),
+                    member: None,
+                    alias: None,
+                    kind,
+                    line: source.first_line(alias),
+                    calls: 0,
+                },
+            );
+        }
+    }
+
+    pub(super) fn import_from(&mut self, source: &Source, node: &'a ast::StmtImportFrom, kind: ImportKind) {
+        let module = node.module.as_ref().map_or("", |module| module.as_str());
+        for alias in &node.names {
+            let member = alias.name.as_str();
+            let name = alias.asname.as_ref().map_or(member, |asname| asname.as_str());
+            let dots = ".".repeat(node.level as usize);
+            self.add(
+                name,
+                format!("{dots}{module}.{member}"),
+                RawImport {
+                    level: node.level,
+                    module: module.to_owned(),
+                    member: Some(member.to_owned()),
+                    alias: alias.asname.as_ref().map(ToString::to_string),
+                    kind,
+                    line: source.first_line(node),
+                    calls: 0,
+                },
+            );
+        }
+    }
+
+    /// `importlib.import_module("literal")` and `__import__("literal")`.
+    pub(super) fn dynamic(&mut self, module: &str, line: u32) {
+        let level = module.bytes().take_while(|byte| *byte == b'.').count();
+        self.imports.push(RawImport {
+            level: u32::try_from(level).unwrap_or(u32::MAX),
+            module: module[level..].to_owned(),
+            member: None,
+            alias: None,
+            kind: ImportKind::Dynamic,
+            line,
+            calls: 0,
+        });
+    }
+
+    fn add(&mut self, name: &'a str, qualified: String, import: RawImport) {
+        self.bound.insert(name, Binding { qualified, import: self.imports.len() });
+        self.imports.push(import);
+    }
+
+    /// `np.linalg.norm` for `linalg.norm` after `from numpy import linalg`, if its root was imported.
+    pub(super) fn qualified(&self, expression: &Expr) -> Option<String> {
+        let mut attributes = Vec::new();
+        let mut current = expression;
+        loop {
+            match current {
+                Expr::Attribute(node) => {
+                    attributes.push(node.attr.as_str());
+                    current = &node.value;
+                }
+                Expr::Name(node) => {
+                    let mut name = self.bound.get(node.id.as_str())?.qualified.clone();
+                    for attribute in attributes.iter().rev() {
+                        name.push('.');
+                        name.push_str(attribute);
+                    }
+                    return Some(name);
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// Counts a call through an imported name: the weight of an edge in the module map.
+    pub(super) fn count_call(&mut self, callee: &Expr) {
+        if let Some(binding) = root_name(callee).and_then(|name| self.bound.get(name)) {
+            self.imports[binding.import].calls += 1;
+        }
+    }
+}
+
+/// The name at the left end of `a.b[c].d(…)`.
+pub(super) fn root_name(expression: &Expr) -> Option<&str> {
+    let mut current = expression;
+    loop {
+        current = match current {
+            Expr::Name(node) => return Some(node.id.as_str()),
+            Expr::Attribute(node) => &node.value,
+            Expr::Subscript(node) => &node.value,
+            Expr::Call(node) => &node.func,
+            _ => return None,
+        };
+    }
+}

@@ -1,0 +1,14 @@
+//! The sections of a module: what can be called, with what, and what it does to the world.
+
+mod body;
+mod collect;
+mod docstring;
+mod effects;
+mod frame;
+mod imports;
+mod signature;
+mod uses;
+
+pub(crate) use collect::{Collected, collect};
+pub(crate) use docstring::docstring_of;
+pub(crate) use imports::RawImport;

@@ -1,0 +1,107 @@
+//! A function's head: parameters, decorators, what kind of section it makes.
+
+use menace_model::inventory::{Binding, Parameter, ParameterKind, SectionKind};
+
+use crate::syntax::{Expr, Ranged, Source, ast};
+
+/// Longer source excerpts are cut: a default may be a dict of a thousand lines, and nobody reads that in a table.
+const MAX_EXCERPT: usize = 200;
+
+/// The source of a node on one line, cut at a sensible length.
+pub(super) fn excerpt(source: &Source, node: &impl Ranged) -> String {
+    let text = source.slice(node.range());
+    if text.len() <= MAX_EXCERPT && !text.contains('\n') {
+        return text.to_owned();
+    }
+    let mut line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.len() > MAX_EXCERPT {
+        let end = (0..=MAX_EXCERPT).rev().find(|index| line.is_char_boundary(*index)).unwrap_or(0);
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+pub(super) fn parameters(source: &Source, parameters: &ast::Parameters) -> Vec<Parameter> {
+    let with_default = |kind| {
+        move |parameter: &ast::ParameterWithDefault| {
+            let default = parameter.default.as_deref().map(|default| excerpt(source, default));
+            one_parameter(source, &parameter.parameter, kind, default)
+        }
+    };
+    let variadic = |kind| move |parameter: &Box<ast::Parameter>| one_parameter(source, parameter, kind, None);
+    let mut list = Vec::with_capacity(parameters.len());
+    list.extend(parameters.posonlyargs.iter().map(with_default(ParameterKind::PositionalOnly)));
+    list.extend(parameters.args.iter().map(with_default(ParameterKind::PositionalOrKeyword)));
+    list.extend(parameters.vararg.iter().map(variadic(ParameterKind::VarPositional)));
+    list.extend(parameters.kwonlyargs.iter().map(with_default(ParameterKind::KeywordOnly)));
+    list.extend(parameters.kwarg.iter().map(variadic(ParameterKind::VarKeyword)));
+    list
+}
+
+fn one_parameter(
+    source: &Source,
+    parameter: &ast::Parameter,
+    kind: ParameterKind,
+    default: Option<String>,
+) -> Parameter {
+    Parameter {
+        name: parameter.name.to_string(),
+        kind,
+        annotation: parameter.annotation.as_deref().map(|annotation| excerpt(source, annotation)),
+        default,
+        uses: Vec::new(),
+    }
+}
+
+/// What the decorators and the place of a function make of it.
+pub(super) struct Role {
+    pub(super) kind: SectionKind,
+    pub(super) binding: Option<Binding>,
+    pub(super) is_overload: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Module,
+    Class,
+    Function,
+}
+
+pub(super) fn role(node: &ast::StmtFunctionDef, place: Place) -> Role {
+    let names: Vec<&str> = node.decorator_list.iter().filter_map(|it| last_name(&it.expression)).collect();
+    let has = |wanted: &[&str]| names.iter().any(|name| wanted.contains(name));
+    let is_overload = has(&["overload"]);
+    let kind = match place {
+        Place::Module => SectionKind::Function,
+        Place::Function => SectionKind::Nested,
+        Place::Class if has(PROPERTY_DECORATORS) => SectionKind::Property,
+        Place::Class => SectionKind::Method,
+    };
+    let binding = (place == Place::Class).then(|| {
+        let name = node.name.as_str();
+        if has(&["staticmethod", "abstractstaticmethod"]) || name == "__new__" {
+            Binding::Static
+        } else if has(&["classmethod", "abstractclassmethod"])
+            || matches!(name, "__init_subclass__" | "__class_getitem__")
+        {
+            Binding::Class
+        } else {
+            Binding::Instance
+        }
+    });
+    Role { kind, binding, is_overload }
+}
+
+const PROPERTY_DECORATORS: &[&str] =
+    &["property", "cached_property", "abstractproperty", "setter", "getter", "deleter"];
+
+/// `a.b.c` and `a.b.c(…)` end in `c`.
+fn last_name(expression: &Expr) -> Option<&str> {
+    match expression {
+        Expr::Name(node) => Some(node.id.as_str()),
+        Expr::Attribute(node) => Some(node.attr.as_str()),
+        Expr::Call(node) => last_name(&node.func),
+        _ => None,
+    }
+}

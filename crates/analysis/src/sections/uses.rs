@@ -1,0 +1,115 @@
+//! How an expression uses a parameter: the patterns from which the stub generator makes inputs that fit.
+
+use menace_model::inventory::ParameterUse;
+
+use crate::syntax::{Expr, Ranged, Source, ast};
+
+use super::frame::Frame;
+use super::signature::excerpt;
+
+/// Notes the uses that an expression makes of plain names, and nothing about what is deeper inside.
+pub(super) fn note_uses(source: &Source, expression: &Expr, frames: &mut [Frame<'_>]) {
+    match expression {
+        Expr::Call(node) => call(source, node, frames),
+        Expr::Attribute(node) => {
+            note(frames, &node.value, || ParameterUse::Attribute(node.attr.to_string()));
+        }
+        Expr::Subscript(node) => note(frames, &node.value, || match constant(source, &node.slice) {
+            Some(key) => ParameterUse::Key(key),
+            None => ParameterUse::Indexed,
+        }),
+        Expr::Compare(node) => comparison(source, node, frames),
+        Expr::BinOp(node) => {
+            for side in [&node.left, &node.right] {
+                note(frames, side, || ParameterUse::Operand(node.op.as_str().to_owned()));
+            }
+        }
+        Expr::Starred(node) => note(frames, &node.value, || ParameterUse::Iterated),
+        Expr::Await(node) => note(frames, &node.value, || ParameterUse::Awaited),
+        Expr::YieldFrom(node) => note(frames, &node.value, || ParameterUse::Iterated),
+        _ => {}
+    }
+}
+
+fn call(source: &Source, node: &ast::ExprCall, frames: &mut [Frame<'_>]) {
+    match &*node.func {
+        Expr::Name(_) => note(frames, &node.func, || ParameterUse::Called),
+        Expr::Attribute(method) => method_call(source, node, method, frames),
+        _ => {}
+    }
+    if let (Expr::Name(callee), [subject, class]) = (&*node.func, &*node.arguments.args)
+        && callee.id.as_str() == "isinstance"
+    {
+        note(frames, subject, || ParameterUse::Instance(excerpt(source, class)));
+        return;
+    }
+    let values =
+        node.arguments.args.iter().chain(node.arguments.keywords.iter().map(|keyword| &keyword.value));
+    for value in values {
+        note(frames, value, || ParameterUse::Passed(excerpt(source, &*node.func)));
+    }
+}
+
+fn method_call(source: &Source, node: &ast::ExprCall, method: &ast::ExprAttribute, frames: &mut [Frame<'_>]) {
+    note(frames, &method.value, || {
+        let reads_key = matches!(method.attr.as_str(), "get" | "pop" | "setdefault");
+        match node.arguments.args.first().and_then(|first| constant(source, first)) {
+            Some(key) if reads_key => ParameterUse::Key(key),
+            _ => ParameterUse::Method(method.attr.to_string()),
+        }
+    });
+}
+
+fn comparison(source: &Source, node: &ast::ExprCompare, frames: &mut [Frame<'_>]) {
+    let sides = std::iter::once(&*node.left).chain(&node.comparators);
+    for ((left, right), op) in sides.zip(&node.comparators).zip(&node.ops) {
+        if matches!(op, ast::CmpOp::In | ast::CmpOp::NotIn) {
+            membership(source, left, right, frames);
+        } else {
+            note_constant(source, left, right, frames);
+            note_constant(source, right, left, frames);
+        }
+    }
+}
+
+/// `p in ("a", "b")` compares with each; `"key" in p` reads a key.
+fn membership(source: &Source, left: &Expr, right: &Expr, frames: &mut [Frame<'_>]) {
+    let elements: &[Expr] = match right {
+        Expr::Tuple(node) => &node.elts,
+        Expr::List(node) => &node.elts,
+        Expr::Set(node) => &node.elts,
+        _ => &[],
+    };
+    for element in elements {
+        note_constant(source, left, element, frames);
+    }
+    if let Some(key) = constant(source, left) {
+        note(frames, right, || ParameterUse::Key(key));
+    }
+}
+
+fn note_constant(source: &Source, variable: &Expr, other: &Expr, frames: &mut [Frame<'_>]) {
+    if let (Expr::Name(_), Some(value)) = (variable, constant(source, other)) {
+        note(frames, variable, || ParameterUse::Compared(value));
+    }
+}
+
+/// Notes a use, if the expression is the name of a parameter of the innermost function that has one of that name.
+pub(super) fn note(frames: &mut [Frame<'_>], expression: &Expr, used: impl FnOnce() -> ParameterUse) {
+    let Expr::Name(name) = expression else { return };
+    for frame in frames.iter_mut().rev() {
+        if let Some(parameter) = frame.parameter(name.id.as_str()) {
+            frame.add_use(parameter, used());
+            return;
+        }
+    }
+}
+
+/// The source of a constant, signs included.
+pub(super) fn constant(source: &Source, expression: &Expr) -> Option<String> {
+    let is_constant = match expression {
+        Expr::UnaryOp(node) => matches!(*node.operand, Expr::NumberLiteral(_)),
+        other => other.is_literal_expr(),
+    };
+    (is_constant && expression.range().len() < 100.into()).then(|| excerpt(source, expression))
+}

@@ -1,0 +1,112 @@
+//! The modules whose import is a finding. The order decides which rule names a statement that imports several.
+
+use menace_model::inventory::Severity::{High, Low};
+
+use super::blacklist::Rule;
+
+pub(super) const IMPORTS: &[Rule] = &[
+    Rule {
+        id: "B401",
+        name: "import_telnetlib",
+        severity: High,
+        message: "Telnet sends everything in clear text",
+        qualified: &["telnetlib"],
+    },
+    Rule {
+        id: "B402",
+        name: "import_ftplib",
+        severity: High,
+        message: "FTP sends everything in clear text",
+        qualified: &["ftplib"],
+    },
+    Rule {
+        id: "B403",
+        name: "import_pickle",
+        severity: Low,
+        message: "unpickling can run code of whoever made the data",
+        qualified: &["pickle", "cPickle", "dill", "shelve"],
+    },
+    Rule {
+        id: "B404",
+        name: "import_subprocess",
+        severity: Low,
+        message: "starts processes, check where their arguments come from",
+        qualified: &["subprocess"],
+    },
+    Rule {
+        id: "B405",
+        name: "import_xml_etree",
+        severity: Low,
+        message: "open to XML attacks, defusedxml is not",
+        qualified: &["xml.etree.cElementTree", "xml.etree.ElementTree"],
+    },
+    Rule {
+        id: "B406",
+        name: "import_xml_sax",
+        severity: Low,
+        message: "open to XML attacks, defusedxml is not",
+        qualified: &["xml.sax"],
+    },
+    Rule {
+        id: "B407",
+        name: "import_xml_expat",
+        severity: Low,
+        message: "open to XML attacks, defusedxml is not",
+        qualified: &["xml.dom.expatbuilder"],
+    },
+    Rule {
+        id: "B408",
+        name: "import_xml_minidom",
+        severity: Low,
+        message: "open to XML attacks, defusedxml is not",
+        qualified: &["xml.dom.minidom"],
+    },
+    Rule {
+        id: "B409",
+        name: "import_xml_pulldom",
+        severity: Low,
+        message: "open to XML attacks, defusedxml is not",
+        qualified: &["xml.dom.pulldom"],
+    },
+    Rule {
+        id: "B411",
+        name: "import_xmlrpclib",
+        severity: High,
+        message: "open to XML attacks, patch it with defusedxml",
+        qualified: &["xmlrpc"],
+    },
+    Rule {
+        id: "B412",
+        name: "import_httpoxy",
+        severity: High,
+        message: "CGI takes the HTTP_PROXY variable from the request (httpoxy)",
+        qualified: &[
+            "wsgiref.handlers.CGIHandler",
+            "twisted.web.twcgi.CGIScript",
+            "twisted.web.twcgi.CGIDirectory",
+        ],
+    },
+    Rule {
+        id: "B413",
+        name: "import_pycrypto",
+        severity: High,
+        message: "pyCrypto is no longer maintained",
+        qualified: &[
+            "Crypto.Cipher",
+            "Crypto.Hash",
+            "Crypto.IO",
+            "Crypto.Protocol",
+            "Crypto.PublicKey",
+            "Crypto.Random",
+            "Crypto.Signature",
+            "Crypto.Util",
+        ],
+    },
+    Rule {
+        id: "B415",
+        name: "import_pyghmi",
+        severity: High,
+        message: "IPMI sends passwords in clear text",
+        qualified: &["pyghmi"],
+    },
+];

@@ -1,0 +1,85 @@
+//! One call, with its resolved name and the context that tests ask about.
+
+use std::borrow::Cow;
+
+use super::mark_safe::Lookups;
+use super::names::Names;
+use super::value::Value;
+use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
+
+/// A call that some test may have an opinion on.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'call, 'source> {
+    pub(super) node: &'source ast::ExprCall,
+    /// The callee with its import aliases resolved, such as `subprocess.run`; `.run` on an unnamed object.
+    pub(super) qualified: &'call Cow<'source, str>,
+    pub(super) names: &'call Names<'source>,
+    pub(super) source: &'source Source,
+    /// The innermost function around the call, unless it is `async`.
+    pub(super) function: Option<&'source ast::StmtFunctionDef>,
+    pub(super) lookups: &'call Lookups,
+}
+
+impl<'source> Call<'_, 'source> {
+    /// The last segment of the callee.
+    pub(super) fn name(&self) -> &str {
+        self.segments().next_back().unwrap_or_default()
+    }
+
+    /// The first segment of the callee.
+    pub(super) fn root(&self) -> &str {
+        self.segments().next().unwrap_or_default()
+    }
+
+    pub(super) fn has_segment(&self, wanted: &str) -> bool {
+        self.segments().any(|segment| segment == wanted)
+    }
+
+    fn segments(&self) -> std::str::Split<'_, char> {
+        self.qualified.split('.')
+    }
+
+    pub(super) fn is(&self, qualified: &str) -> bool {
+        self.qualified == qualified
+    }
+
+    pub(super) fn is_one_of(&self, qualified: &[&str]) -> bool {
+        qualified.iter().any(|name| self.is(name))
+    }
+
+    /// The positional arguments.
+    pub(super) fn arguments(&self) -> &'source [Expr] {
+        &self.node.arguments.args
+    }
+
+    /// The value of a positional argument.
+    pub(super) fn argument(&self, index: usize) -> Option<Value<'source>> {
+        Value::of(self.arguments().get(index)?)
+    }
+
+    /// What is passed by name.
+    pub(super) fn keyword(&self, name: &str) -> Option<&'source Expr> {
+        let mut keywords = self.node.arguments.keywords.iter();
+        keywords.find(|keyword| keyword.arg.as_deref() == Some(name)).map(|keyword| &keyword.value)
+    }
+
+    /// The value of what is passed by name; an expression that has no value counts as not passed.
+    pub(super) fn keyword_value(&self, name: &str) -> Option<Value<'source>> {
+        Value::of(self.keyword(name)?)
+    }
+
+    /// Whether what is passed by name reads as `text`.
+    pub(super) fn keyword_is(&self, name: &str, text: &str) -> bool {
+        self.keyword_value(name).and_then(Value::text) == Some(text)
+    }
+
+    /// Where the value of a keyword stands.
+    pub(super) fn keyword_place(&self, name: &str) -> Option<TextSize> {
+        self.keyword(name).map(Ranged::start)
+    }
+
+    /// The statements among which the call's variables are looked for.
+    pub(super) fn scope(&self) -> &'source [Stmt] {
+        self.function.map_or(self.source.body(), |function| &function.body)
+    }
+}

@@ -1,0 +1,72 @@
+//! Loading data or models that can carry code.
+
+use menace_model::inventory::Severity::{High, Medium};
+
+use super::call::Call;
+use super::report::Issue;
+use super::value::{self, Value};
+
+pub(super) const CALLEES: &[&str] =
+    &["load", "from_pretrained", "load_dataset", "hf_hub_download", "snapshot_download", "repository_id"];
+
+const SAFE_LOADERS: &[&str] = &["SafeLoader", "CSafeLoader"];
+
+/// B506: `yaml.load` without a safe loader.
+pub(super) fn yaml_load(call: &Call) -> Option<Issue> {
+    if call.name() != "load" || !call.has_segment("yaml") || !call.names.has_exactly("yaml") {
+        return None;
+    }
+    let loaders = [call.keyword_value("Loader"), call.argument(1)];
+    let is_safe =
+        loaders.into_iter().flatten().filter_map(Value::text).any(|loader| SAFE_LOADERS.contains(&loader));
+    (!is_safe)
+        .then(|| Issue::new("B506", Medium, High, "yaml.load can build any object, yaml.safe_load cannot"))
+}
+
+/// B614: `torch.load` of more than weights.
+pub(super) fn torch_load(call: &Call) -> Option<Issue> {
+    let loads =
+        call.is_one_of(&["torch.load", "torch.serialization.load"]) && call.names.has_exactly("torch");
+    (loads && !call.keyword_is("weights_only", "True"))
+        .then(|| Issue::new("B614", Medium, High, "torch.load unpickles, which can run code"))
+}
+
+/// B615: a download from the Hugging Face hub that no commit pins.
+pub(super) fn hugging_face_download(call: &Call) -> Option<Issue> {
+    let module = match call.name() {
+        "from_pretrained" => "transformers",
+        "load_dataset" => "datasets",
+        "hf_hub_download" | "snapshot_download" | "repository_id" => "huggingface_hub",
+        _ => return None,
+    };
+    let imported =
+        ["transformers", "datasets", "huggingface_hub"].iter().any(|name| call.names.has_like(name));
+    if !call.has_segment(module) || !imported || is_pinned(call) || is_local(call) {
+        return None;
+    }
+    Some(Issue::new(
+        "B615",
+        Medium,
+        High,
+        format!("{} takes whatever the hub holds, pin a revision", call.name()),
+    ))
+}
+
+/// A revision that is not a literal gets the benefit of the doubt; a literal must look like a commit.
+fn is_pinned(call: &Call) -> bool {
+    let revisions = [call.keyword("revision"), call.keyword("commit_id")];
+    if revisions.into_iter().flatten().any(|revision| !value::is_constant(revision)) {
+        return true;
+    }
+    let revision =
+        revisions.into_iter().flatten().filter_map(Value::of).find(|value| !matches!(value, Value::Text("")));
+    revision.and_then(Value::text).is_some_and(|revision| {
+        let commit = revision.trim_matches(['"', '\'']);
+        commit.len() >= 7 && commit.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
+}
+
+fn is_local(call: &Call) -> bool {
+    let path = call.argument(0).and_then(Value::text).unwrap_or_default();
+    ["./", "/", "../"].iter().any(|prefix| path.starts_with(prefix))
+}

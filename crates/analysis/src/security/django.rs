@@ -1,0 +1,42 @@
+//! Django's ways around its own query builder.
+
+use menace_model::inventory::Severity::Medium;
+
+use super::call::Call;
+use super::report::Issue;
+use super::value;
+use crate::syntax::Expr;
+
+pub(super) const CALLEES: &[&str] = &["extra", "RawSQL"];
+
+/// B610: `.extra()` with anything but literal strings.
+pub(super) fn extra(call: &Call) -> Option<Issue> {
+    if call.name() != "extra" {
+        return None;
+    }
+    let passed = |index: usize, name: &str| call.arguments().get(index).or_else(|| call.keyword(name));
+    let is_safe = passed(0, "select").is_none_or(is_literal_dictionary)
+        && passed(1, "where").is_none_or(is_literal_list)
+        && passed(3, "tables").is_none_or(is_literal_list);
+    (!is_safe).then(|| Issue::new("B610", Medium, Medium, "extra() puts text into SQL as it is"))
+}
+
+fn is_literal_list(expr: &Expr) -> bool {
+    matches!(expr, Expr::List(list) if list.elts.iter().all(Expr::is_string_literal_expr))
+}
+
+fn is_literal_dictionary(expr: &Expr) -> bool {
+    let Expr::Dict(dictionary) = expr else { return false };
+    dictionary.items.iter().all(|item| {
+        item.key.as_ref().is_some_and(Expr::is_string_literal_expr) && item.value.is_string_literal_expr()
+    })
+}
+
+/// B611: `RawSQL` of anything but a literal string.
+pub(super) fn raw_sql(call: &Call) -> Option<Issue> {
+    if call.name() != "RawSQL" || !call.names.has_like("django.db.models") {
+        return None;
+    }
+    let sql = call.arguments().first().or_else(|| call.keyword("sql"))?;
+    value::string(sql).is_none().then(|| Issue::new("B611", Medium, Medium, "RawSQL takes its text as it is"))
+}

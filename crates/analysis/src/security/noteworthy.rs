@@ -1,0 +1,40 @@
+//! The filter in front of the call tests: most calls are told apart by one hash of their last name.
+
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
+
+use super::{
+    blacklist, code_execution, crypto, deserialization, django, files, mark_safe, passwords, remote, shell,
+    tls, web,
+};
+use crate::syntax::ast;
+
+/// Whether any test can have something to say about a call; `name` is the last segment of its callee.
+pub(super) fn is_noteworthy(call: &ast::ExprCall, name: &str) -> bool {
+    CALLEES.contains(name)
+        || call.arguments.keywords.iter().any(is_noteworthy_keyword)
+        || files::is_chmod(call, name)
+        || files::is_extraction(name)
+}
+
+fn is_noteworthy_keyword(keyword: &ast::Keyword) -> bool {
+    keyword.arg.as_deref().is_some_and(|name| shell::KEYWORD == name || tls::KEYWORDS.contains(&name))
+        || passwords::is_hardcoded(keyword)
+}
+
+static CALLEES: LazyLock<FxHashSet<&'static str>> = LazyLock::new(|| {
+    let listened_for = [
+        code_execution::CALLEES,
+        crypto::CALLEES,
+        deserialization::CALLEES,
+        django::CALLEES,
+        mark_safe::CALLEES,
+        remote::CALLEES,
+        tls::CALLEES,
+        web::CALLEES,
+    ];
+    let qualified = shell::functions().chain(blacklist::qualified_names());
+    let last_segments = qualified.filter_map(|name| name.rsplit('.').next());
+    listened_for.into_iter().flatten().copied().chain(last_segments).collect()
+});

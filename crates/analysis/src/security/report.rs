@@ -1,0 +1,106 @@
+//! What a test says about a construct, and the list of what all tests said about a file.
+
+use std::borrow::Cow;
+
+use menace_model::inventory::{Finding, Severity};
+
+use super::nosec::Suppressions;
+use crate::syntax::{Ranged, Source, TextRange, TextSize};
+
+/// A test's verdict on one construct.
+#[derive(Debug)]
+pub(super) struct Issue {
+    pub(super) id: &'static str,
+    pub(super) severity: Severity,
+    pub(super) confidence: Severity,
+    pub(super) message: Cow<'static, str>,
+    /// Set when the issue belongs on another line than the one on which the construct starts.
+    place: Option<TextSize>,
+}
+
+impl Issue {
+    pub(super) fn new(
+        id: &'static str,
+        severity: Severity,
+        confidence: Severity,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self { id, severity, confidence, message: message.into(), place: None }
+    }
+
+    /// Moves the issue to `place`, if there is one.
+    pub(super) fn at(mut self, place: Option<TextSize>) -> Self {
+        self.place = place;
+        self
+    }
+}
+
+/// Everything found in one file, still by offset: lines and comments matter only to files with findings.
+#[derive(Debug, Default)]
+pub(super) struct Report {
+    entries: Vec<Entry>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    issue: Issue,
+    start: TextSize,
+    /// Where a `nosec` comment silences the issue.
+    span: TextRange,
+}
+
+impl Report {
+    /// Adds an issue of `node`.
+    pub(super) fn add(&mut self, issue: Issue, node: impl Ranged) {
+        self.add_within(issue, node.range(), node.range());
+    }
+
+    /// Adds the issues of `node`.
+    pub(super) fn extend(&mut self, issues: impl IntoIterator<Item = Issue>, node: impl Ranged) {
+        for issue in issues {
+            self.add(issue, node.range());
+        }
+    }
+
+    /// Adds an issue of `node`, which comments anywhere in `span` silence.
+    pub(super) fn add_within(&mut self, issue: Issue, node: impl Ranged, span: TextRange) {
+        self.entries.push(Entry { issue, start: node.start(), span });
+    }
+
+    /// The findings that no comment silences, by line and id.
+    pub(super) fn into_findings(self, source: &Source) -> Vec<Finding> {
+        if self.entries.is_empty() {
+            return Vec::new();
+        }
+        let suppressions = Suppressions::of(source);
+        let mut findings: Vec<Finding> = self
+            .entries
+            .into_iter()
+            .filter(|entry| !suppressions.as_ref().is_some_and(|all| all.silence(entry, source)))
+            .map(|entry| entry.into_finding(source))
+            .collect();
+        findings.sort_by(|one, other| (one.line, &one.id).cmp(&(other.line, &other.id)));
+        findings
+    }
+}
+
+impl Entry {
+    fn into_finding(self, source: &Source) -> Finding {
+        Finding {
+            id: self.issue.id.to_owned(),
+            severity: self.issue.severity,
+            confidence: self.issue.confidence,
+            line: source.line_of(self.issue.place.unwrap_or(self.start)),
+            message: self.issue.message.into_owned(),
+        }
+    }
+}
+
+impl Suppressions {
+    /// The comment on the line that the test itself chose counts beside the first one within the construct.
+    fn silence(&self, entry: &Entry, source: &Source) -> bool {
+        let chosen = entry.issue.place.map(|place| source.line_of(place));
+        let lines = source.first_line(entry.span)..=source.last_line(entry.span);
+        self.apply(entry.issue.id, chosen, lines)
+    }
+}

@@ -1,0 +1,28 @@
+//! Statements that hide failures: assertions that vanish under `-O`, handlers that swallow everything.
+
+use menace_model::inventory::Severity::{High, Low};
+
+use super::report::{Issue, Report};
+use crate::syntax::{Expr, Stmt, ast};
+
+/// B101: every `assert`.
+pub(super) fn assert(node: &ast::StmtAssert, report: &mut Report) {
+    report.add(Issue::new("B101", Low, High, "assert does nothing in optimised runs"), node);
+}
+
+/// B110 and B112: `except:` or `except Exception:` with nothing but `pass` or `continue`.
+pub(super) fn except_handler(handler: &ast::ExceptHandler, report: &mut Report) {
+    let ast::ExceptHandler::ExceptHandler(handler) = handler;
+    let issue = match handler.body.as_slice() {
+        [Stmt::Pass(_)] => Issue::new("B110", Low, High, "every exception is swallowed"),
+        [Stmt::Continue(_)] => Issue::new("B112", Low, High, "every exception is skipped"),
+        _ => return,
+    };
+    if handler.type_.as_deref().is_none_or(is_exception) {
+        report.add(issue, handler);
+    }
+}
+
+fn is_exception(expr: &Expr) -> bool {
+    matches!(expr, Expr::Name(name) if name.id == "Exception")
+}

@@ -1,0 +1,15 @@
+//! Strings that are findings wherever they stand: an address for all interfaces, a path in a shared directory.
+
+use menace_model::inventory::Severity::Medium;
+
+use super::report::Issue;
+
+const SHARED_DIRECTORIES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
+
+/// B104 and B108.
+pub(super) fn check(text: &str) -> Option<Issue> {
+    if text.starts_with('/') && SHARED_DIRECTORIES.iter().any(|directory| text.starts_with(directory)) {
+        return Some(Issue::new("B108", Medium, Medium, "path in a directory that others can write"));
+    }
+    (text == "0.0.0.0").then(|| Issue::new("B104", Medium, Medium, "address of all interfaces"))
+}

@@ -1,0 +1,19 @@
+//! Python source as text, lines, tokens and tree.
+//!
+//! The only module that names the parser's crates: their API is internal to ruff and pinned exactly, so a new
+//! version is a change in here.
+
+mod decode;
+mod lines;
+mod nesting;
+mod source;
+
+pub(crate) use decode::{DecodeError, decode};
+pub(crate) use lines::LineIndex;
+pub(crate) use source::Source;
+
+pub(crate) use ruff_python_ast as ast;
+pub(crate) use ruff_python_ast::token::TokenKind;
+pub(crate) use ruff_python_ast::visitor;
+pub(crate) use ruff_python_ast::{Expr, Stmt};
+pub(crate) use ruff_text_size::{Ranged, TextRange, TextSize};

@@ -1,0 +1,108 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use menace_analysis::map::Algorithm;
+
+use crate::configuration::SettingFlags;
+
+/// An autonomous sandbox for Python code.
+#[derive(Debug, Parser)]
+#[command(name = "menace", version, max_term_width = 110, after_help = EXIT_CODES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+}
+
+const EXIT_CODES: &str = "Exit codes: 0 done, 1 found what it looks for (failures, missing capabilities), \
+2 wrong usage, 3 the environment cannot do it, 4 interrupted (state saved), 70 our bug.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Write .env with defaults (what is there stays) and create the data directory
+    Init,
+    /// Show what menace needs from this machine: present, missing, what for, how to get it
+    Doctor(JsonOutput),
+    /// Show every setting, its value and where it came from
+    Config {
+        /// Show only settings whose variable, flag or help contains this
+        pattern: Option<String>,
+        /// Show only settings that are not at their default
+        #[arg(long)]
+        changed: bool,
+        #[command(flatten)]
+        output: JsonOutput,
+    },
+    /// Read a repository: modules, sections, imports, cycles, orphans, complexity, findings, risk
+    Scan {
+        #[command(flatten)]
+        repository: Repository,
+        /// How many rows each table shows at most; 0 shows all
+        #[arg(long, default_value_t = 10, value_name = "ROWS")]
+        top: usize,
+        #[command(flatten)]
+        output: JsonOutput,
+    },
+    /// Classify modules that nothing needs; writes orphan_modules.json and orphan_classifications.json
+    Orphans {
+        #[command(flatten)]
+        repository: Repository,
+        #[command(flatten)]
+        output: JsonOutput,
+    },
+    /// Group modules that belong together; writes module_map.json
+    Map {
+        #[command(flatten)]
+        repository: Repository,
+        #[command(flatten)]
+        grouping: Grouping,
+        #[command(flatten)]
+        output: JsonOutput,
+    },
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JsonOutput {
+    /// Print JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What to read.
+#[derive(Debug, Args)]
+pub(crate) struct Repository {
+    /// The repository; without it SANDBOX_REPO_PATH, else the working directory
+    #[arg(value_name = "REPO")]
+    pub(crate) path: Option<PathBuf>,
+    /// Read every file, whatever an earlier scan remembers
+    #[arg(long)]
+    pub(crate) no_cache: bool,
+    /// Leave out paths that match this glob, such as 'vendor/*'; can be repeated
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+}
+
+/// How to group modules.
+#[derive(Debug, Args)]
+pub(crate) struct Grouping {
+    /// louvain, greedy, label or hdbscan
+    #[arg(long, alias = "module-algorithm", default_value_t = Algorithm::Louvain)]
+    pub(crate) algorithm: Algorithm,
+    /// Smallest similarity, 0 to 1, that relates modules
+    #[arg(long, alias = "module-threshold", default_value_t = 0.1, value_name = "SHARE")]
+    pub(crate) threshold: f64,
+    /// Relate modules with similar docstrings too
+    #[arg(long, alias = "module-semantic")]
+    pub(crate) semantic: bool,
+    /// Seed of everything random in the grouping
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+}

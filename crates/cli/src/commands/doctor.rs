@@ -1,0 +1,127 @@
+//! `menace doctor`: what this machine has, what for, and how to get what is missing.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Serialize;
+
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Cell, Style, Table, print, print_json};
+
+use super::reading::cache_directory;
+
+/// One thing that menace can use.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    /// Without it the commands that are there do not work.
+    required: bool,
+    present: bool,
+    /// A version, a path, or what went wrong.
+    detail: String,
+    purpose: &'static str,
+    remedy: &'static str,
+}
+
+pub(super) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
+    let checks = [data_directory(&configuration.data_directory()), scan_cache(cache_directory()), git()];
+    let is_missing = checks.iter().any(|check| check.required && !check.present);
+    if json {
+        print_json(&checks)?;
+    } else {
+        print(&doctor_table(&checks))?;
+    }
+    Ok(if is_missing { Exit::Found } else { Exit::Done })
+}
+
+fn data_directory(path: &Path) -> Check {
+    let (present, detail) = writable(path);
+    Check {
+        name: "data directory",
+        required: true,
+        present,
+        detail,
+        purpose: "reports, histories and databases",
+        remedy: "choose a writable directory with --data-dir or SANDBOX_DATA_DIR",
+    }
+}
+
+fn scan_cache(path: Option<PathBuf>) -> Check {
+    let (present, detail) = match path {
+        Some(path) => writable(&path),
+        None => (false, "neither XDG_CACHE_HOME nor HOME is set".to_owned()),
+    };
+    Check {
+        name: "scan cache",
+        required: false,
+        present,
+        detail,
+        purpose: "a second scan reads only what changed",
+        remedy: "set XDG_CACHE_HOME to a writable directory",
+    }
+}
+
+fn git() -> Check {
+    let version = Command::new("git").arg("--version").output();
+    let (present, detail) = match version {
+        Ok(output) if output.status.success() => (
+            true,
+            String::from_utf8_lossy(&output.stdout).trim().trim_start_matches("git version ").to_owned(),
+        ),
+        Ok(output) => (false, String::from_utf8_lossy(&output.stderr).trim().to_owned()),
+        Err(error) => (false, error.to_string()),
+    };
+    Check {
+        name: "git",
+        required: false,
+        present,
+        detail,
+        purpose: "churn in the risk index",
+        remedy: "apt-get install git",
+    }
+}
+
+/// Whether files can be made in a directory, or in the nearest one above it that exists.
+fn writable(path: &Path) -> (bool, String) {
+    let existing = path.ancestors().find(|ancestor| ancestor.is_dir() || ancestor.as_os_str().is_empty());
+    let probed = match existing {
+        Some(directory) if directory.as_os_str().is_empty() => Path::new("."),
+        Some(directory) => directory,
+        None => Path::new("/"),
+    };
+    let probe = probed.join(format!(".menace-probe-{}", std::process::id()));
+    match std::fs::File::create_new(&probe) {
+        Ok(_) => {
+            let removed = std::fs::remove_file(&probe);
+            (removed.is_ok(), path.display().to_string())
+        }
+        Err(error) => (false, format!("{}: {error}", probed.display())),
+    }
+}
+
+fn doctor_table(checks: &[Check]) -> String {
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("capability", Align::Left),
+        ("found", Align::Left),
+        ("used for", Align::Left),
+        ("how to get it", Align::Left),
+    ]);
+    for check in checks {
+        let (mark, style) = match (check.present, check.required) {
+            (true, _) => ("yes", Style::Good),
+            (false, true) => ("MISSING", Style::Bad),
+            (false, false) => ("no", Style::Warning),
+        };
+        let remedy = if check.present { "" } else { check.remedy };
+        table.row([
+            Cell::styled(mark, style),
+            check.name.into(),
+            check.detail.clone().into(),
+            check.purpose.into(),
+            remedy.into(),
+        ]);
+    }
+    table.text()
+}

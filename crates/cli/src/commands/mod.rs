@@ -1,0 +1,39 @@
+//! One file per command.
+
+mod config;
+mod doctor;
+mod init;
+mod map;
+mod orphans;
+mod reading;
+mod scan;
+mod scan_report;
+mod usage;
+
+pub(crate) use usage::UsageError;
+
+use clap::CommandFactory;
+
+use crate::arguments::{Arguments, Command};
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+
+/// Runs a command to its end.
+pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Result<Exit> {
+    match command {
+        Command::Init => init::run(configuration),
+        Command::Doctor(output) => doctor::run(configuration, output.json),
+        Command::Config { pattern, changed, output } => {
+            config::run(configuration, pattern.as_deref(), changed, output.json)
+        }
+        Command::Scan { repository, top, output } => scan::run(configuration, &repository, top, output.json),
+        Command::Orphans { repository, output } => orphans::run(configuration, &repository, output.json),
+        Command::Map { repository, grouping, output } => {
+            map::run(configuration, &repository, &grouping, output.json)
+        }
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());
+            Ok(Exit::Done)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! `menace orphans`: modules that nothing needs.
+
+use menace_analysis::orphans::{OrphanFiles, write_orphan_files};
+use menace_model::inventory::{Orphan, OrphanClass};
+use serde::Serialize;
+
+use crate::arguments::Repository;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Cell, Style, Table, count, note, print, print_json};
+
+use super::reading::read_repository;
+
+#[derive(Serialize)]
+struct OrphanReport<'a> {
+    version: u32,
+    root: &'a str,
+    orphans: &'a [Orphan],
+}
+
+pub(super) fn run(
+    configuration: &Configuration,
+    repository: &Repository,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let scan = read_repository(configuration, repository)?;
+    let orphans = &scan.inventory.orphans;
+    let settings = &configuration.settings().orphans;
+    let options = OrphanFiles { include_redundant: settings.test_redundant, clean: settings.clean_orphans };
+    let written = write_orphan_files(&configuration.data_directory(), orphans, options)?;
+    if json {
+        print_json(&OrphanReport { version: 1, root: &scan.inventory.root, orphans })?;
+    } else {
+        print(&orphan_table(orphans, scan.inventory.modules.len()))?;
+    }
+    for path in written {
+        note(&format!("wrote {}", path.display()));
+    }
+    Ok(Exit::Done)
+}
+
+fn orphan_table(orphans: &[Orphan], modules: usize) -> String {
+    if orphans.is_empty() {
+        return format!("no orphans among {}\n", count(modules, "module"));
+    }
+    let mut table = Table::new(&[
+        ("class", Align::Left),
+        ("module", Align::Left),
+        ("reason", Align::Left),
+        ("parents", Align::Left),
+    ]);
+    for orphan in orphans {
+        table.row([
+            Cell::styled(class_word(orphan.class), Style::Warning),
+            orphan.path.clone().into(),
+            orphan.reason.clone().into(),
+            parents(orphan).into(),
+        ]);
+    }
+    format!("{} among {}\n\n{}", count(orphans.len(), "orphan"), count(modules, "module"), table.text())
+}
+
+/// The first few of a long list.
+fn parents(orphan: &Orphan) -> String {
+    const SHOWN: usize = 3;
+    let mut text = orphan.parents.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if orphan.parents.len() > SHOWN {
+        text.push_str(&format!(" and {} more", orphan.parents.len() - SHOWN));
+    }
+    text
+}
+
+pub(super) fn class_word(class: OrphanClass) -> &'static str {
+    match class {
+        OrphanClass::Isolated => "isolated",
+        OrphanClass::Orphan => "orphan",
+        OrphanClass::Redundant => "redundant",
+        OrphanClass::Legacy => "legacy",
+    }
+}

@@ -1,0 +1,192 @@
+//! The inventory as people read it: what is risky, what is wrong, what is not needed.
+
+use menace_model::inventory::{Finding, Inventory, Module, Section, Severity};
+
+use crate::terminal::{Align, Cell, Style, Table, count, grouped, milliseconds, styled};
+
+use super::orphans::class_word;
+
+/// The summary; tables have at most `top` rows.
+pub(super) fn report(inventory: &Inventory, top: usize) -> String {
+    let mut text = headline(inventory);
+    text.push_str(&risk_table(inventory, top));
+    text.push_str(&findings_table(inventory, top));
+    text.push_str(&cycle_list(inventory, top));
+    text.push_str(&orphan_table(inventory, top));
+    text.push_str(&diagnostic_table(inventory, top));
+    text
+}
+
+fn headline(inventory: &Inventory) -> String {
+    let sections: usize = inventory.modules.iter().map(|module| module.sections.len()).sum();
+    let lines: usize = inventory.modules.iter().map(|module| module.lines.total as usize).sum();
+    let statistics = &inventory.statistics;
+    format!(
+        "{}\n{} · {} · {} · read in {} ({} analysed, {} from the cache)\n",
+        styled(&inventory.root, Style::Bold),
+        count(inventory.modules.len(), "module"),
+        count(sections, "section"),
+        count(lines, "line"),
+        milliseconds(statistics.elapsed_ms),
+        grouped(statistics.analysed),
+        grouped(statistics.cached),
+    )
+}
+
+fn heading(title: &str, detail: &str) -> String {
+    format!("\n{}  {detail}\n", styled(title, Style::Bold))
+}
+
+/// What was left out of a table, and how to see it.
+fn rest(total: usize, top: usize) -> String {
+    if total <= top {
+        return String::new();
+    }
+    styled(format!("  and {} more; --top 0 shows all\n", grouped(total - top)), Style::Dim)
+}
+
+fn risk_table(inventory: &Inventory, top: usize) -> String {
+    let mut modules: Vec<(&Module, f64)> =
+        inventory.modules.iter().filter_map(|module| Some((module, module.risk.value?))).collect();
+    modules.sort_by(|left, right| right.1.total_cmp(&left.1).then_with(|| left.0.path.cmp(&right.0.path)));
+    if modules.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[
+        ("risk", Align::Right),
+        ("module", Align::Left),
+        ("lines", Align::Right),
+        ("maintainability", Align::Right),
+        ("churn", Align::Right),
+        ("most complex section", Align::Left),
+        ("security", Align::Right),
+        ("lint", Align::Right),
+    ]);
+    for (module, risk) in modules.iter().take(top) {
+        table.row([
+            Cell::styled(format!("{risk:.2}"), risk_style(*risk)),
+            module.path.clone().into(),
+            grouped(module.lines.total as usize).into(),
+            module.maintainability.map_or_else(String::new, |index| format!("{index:.0} / 100")).into(),
+            module
+                .churn
+                .map_or_else(|| "–".to_owned(), |churn| format!("{:.0} %", churn.ratio * 100.0))
+                .into(),
+            most_complex(module).into(),
+            grouped(module.findings.len()).into(),
+            grouped(module.lint.len()).into(),
+        ]);
+    }
+    let basis = inventory.modules.first().map(|module| risk_basis(module)).unwrap_or_default();
+    heading("Risk", &styled(basis, Style::Dim)) + &table.text() + &rest(modules.len(), top)
+}
+
+/// Which terms of the risk index a scan could measure here.
+fn risk_basis(module: &Module) -> String {
+    format!("0 to 1, from {}; without {}", module.risk.terms.join(" and "), module.risk.missing.join(", "))
+}
+
+fn risk_style(risk: f64) -> Style {
+    match risk {
+        risk if risk >= 0.6 => Style::Bad,
+        risk if risk >= 0.3 => Style::Warning,
+        _ => Style::Good,
+    }
+}
+
+fn most_complex(module: &Module) -> String {
+    let by_complexity = |section: &&Section| (section.complexity, std::cmp::Reverse(section.line));
+    module
+        .sections
+        .iter()
+        .max_by_key(by_complexity)
+        .map_or_else(String::new, |section| format!("{} ({})", section.name, section.complexity))
+}
+
+fn findings_table(inventory: &Inventory, top: usize) -> String {
+    let mut findings: Vec<(&Module, &Finding)> = inventory
+        .modules
+        .iter()
+        .flat_map(|module| module.findings.iter().map(move |finding| (module, finding)))
+        .collect();
+    findings.sort_by_key(|(module, finding)| {
+        (std::cmp::Reverse((finding.severity, finding.confidence)), &module.path, finding.line)
+    });
+    let of = |severity| findings.iter().filter(|(_, finding)| finding.severity == severity).count();
+    let lint: usize = inventory.modules.iter().map(|module| module.lint.len()).sum();
+    let detail = format!(
+        "{} high, {} medium, {} low; {} lint",
+        grouped(of(Severity::High)),
+        grouped(of(Severity::Medium)),
+        grouped(of(Severity::Low)),
+        grouped(lint)
+    );
+    let mut table = Table::new(&[
+        ("severity", Align::Left),
+        ("id", Align::Left),
+        ("place", Align::Left),
+        ("finding", Align::Left),
+    ]);
+    for (module, finding) in findings.iter().take(top) {
+        let (word, style) = match finding.severity {
+            Severity::High => ("high", Style::Bad),
+            Severity::Medium => ("medium", Style::Warning),
+            Severity::Low => ("low", Style::Dim),
+        };
+        table.row([
+            Cell::styled(word, style),
+            finding.id.clone().into(),
+            format!("{}:{}", module.path, finding.line).into(),
+            finding.message.clone().into(),
+        ]);
+    }
+    let rows = if findings.is_empty() { String::new() } else { table.text() };
+    heading("Findings", &detail) + &rows + &rest(findings.len(), top)
+}
+
+fn cycle_list(inventory: &Inventory, top: usize) -> String {
+    const SHOWN: usize = 4;
+    let detail = format!(
+        "{}, {} of them at import time",
+        grouped(inventory.cycles.len()),
+        grouped(inventory.import_time_cycles.len())
+    );
+    let mut text = heading("Cycles", &detail);
+    for cycle in inventory.cycles.iter().take(top) {
+        let named = cycle.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(" ⇄ ");
+        let more = cycle.len().saturating_sub(SHOWN);
+        let suffix = if more == 0 { String::new() } else { format!(" and {} more", grouped(more)) };
+        text.push_str(&format!("  {named}{suffix}\n"));
+    }
+    text + &rest(inventory.cycles.len(), top)
+}
+
+fn orphan_table(inventory: &Inventory, top: usize) -> String {
+    let orphans = &inventory.orphans;
+    let mut table = Table::new(&[("class", Align::Left), ("module", Align::Left), ("reason", Align::Left)]);
+    for orphan in orphans.iter().take(top) {
+        table.row([
+            Cell::styled(class_word(orphan.class), Style::Warning),
+            orphan.path.clone().into(),
+            orphan.reason.clone().into(),
+        ]);
+    }
+    let rows = if orphans.is_empty() { String::new() } else { table.text() };
+    heading("Orphans", &grouped(orphans.len())) + &rows + &rest(orphans.len(), top)
+}
+
+fn diagnostic_table(inventory: &Inventory, top: usize) -> String {
+    let diagnostics = &inventory.diagnostics;
+    if diagnostics.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(&[("place", Align::Left), ("problem", Align::Left)]);
+    for diagnostic in diagnostics.iter().take(top) {
+        let place = match diagnostic.line {
+            Some(line) => format!("{}:{line}", diagnostic.path),
+            None => diagnostic.path.clone(),
+        };
+        table.row([place.into(), diagnostic.message.clone().into()]);
+    }
+    heading("Not read in full", &grouped(diagnostics.len())) + &table.text() + &rest(diagnostics.len(), top)
+}

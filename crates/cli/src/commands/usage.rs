@@ -1,0 +1,10 @@
+//! Arguments that parse and make no sense.
+
+use thiserror::Error;
+
+/// What is wrong with the arguments of a command.
+#[derive(Debug, Error)]
+pub(crate) enum UsageError {
+    #[error("--threshold is {0}, which is not a share\nhint: pass a number from 0 to 1")]
+    Threshold(f64),
+}

@@ -1,0 +1,88 @@
+//! Reads every source of settings and resolves them.
+
+use std::path::{Path, PathBuf};
+
+use menace_model::settings::{Layer, Resolved, Settings, Source, resolve};
+
+use super::error::ConfigurationError;
+use super::flags::SettingFlags;
+use super::yaml;
+
+/// The resolved settings of this invocation.
+pub(crate) struct Configuration {
+    resolved: Resolved,
+    unknown_yaml_keys: Vec<String>,
+    yaml_path: PathBuf,
+}
+
+impl Configuration {
+    pub(crate) fn load(flags: &SettingFlags) -> anyhow::Result<Self> {
+        let environment = Layer::new(Source::Environment, environment_variables());
+        let dot_env = Layer::new(Source::DotEnv, dot_env_variables()?);
+        let without_yaml = [flags.layer(), environment, dot_env];
+        let (yaml_path, is_chosen) = yaml_path(&resolve(&without_yaml)?);
+        let yaml = yaml::read(&yaml_path, is_chosen)?;
+        let [flags, environment, dot_env] = without_yaml;
+        let resolved = resolve(&[flags, environment, dot_env, yaml.layer])?;
+        Ok(Self { resolved, unknown_yaml_keys: yaml.unknown_keys, yaml_path })
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.resolved.settings
+    }
+
+    pub(crate) fn resolved(&self) -> &Resolved {
+        &self.resolved
+    }
+
+    /// Says what works but should be changed. Called once logging has started.
+    pub(crate) fn warn(&self) {
+        for warning in &self.resolved.warnings {
+            tracing::warn!("{warning}");
+        }
+        for key in &self.unknown_yaml_keys {
+            tracing::warn!("{}: {key} is no setting; `menace config` lists them", self.yaml_path.display());
+        }
+    }
+
+    pub(crate) fn data_directory(&self) -> PathBuf {
+        expand_home(&self.settings().general.data_dir)
+    }
+
+    pub(crate) fn repository(&self, named: Option<&Path>) -> PathBuf {
+        named.map_or_else(|| expand_home(&self.settings().general.repo_path), Path::to_path_buf)
+    }
+}
+
+/// Variables that are not Unicode cannot be settings.
+fn environment_variables() -> impl Iterator<Item = (String, String)> {
+    std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+}
+
+fn dot_env_variables() -> Result<Vec<(String, String)>, ConfigurationError> {
+    match dotenvy::from_path_iter(".env") {
+        Ok(entries) => {
+            entries.collect::<Result<_, _>>().map_err(|source| ConfigurationError::ParseDotEnv { source })
+        }
+        Err(error) if error.not_found() => Ok(Vec::new()),
+        Err(source) => Err(ConfigurationError::ParseDotEnv { source }),
+    }
+}
+
+/// The YAML file, and whether the user chose it: a file that was chosen must be there.
+fn yaml_path(resolved: &Resolved) -> (PathBuf, bool) {
+    let is_chosen = resolved
+        .rows
+        .iter()
+        .any(|row| row.env == "SANDBOX_SETTINGS_YAML" && row.source != Source::Default.to_string());
+    (expand_home(&resolved.settings.general.settings_yaml), is_chosen)
+}
+
+/// `~` and `~/…` as a shell would read them; values from `.env` and YAML never saw a shell.
+fn expand_home(path: &Path) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::var_os("HOME")) {
+        (Ok(rest), Some(home)) => Path::new(&home).join(rest),
+        _ => path.to_path_buf(),
+    }
+}

@@ -1,0 +1,47 @@
+//! The binary `menace`: arguments in, tables or JSON out.
+
+mod arguments;
+mod churn;
+mod commands;
+mod configuration;
+mod exit;
+mod logging;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::Arguments;
+use configuration::Configuration;
+use exit::Exit;
+
+/// Most of a scan is small allocations on several threads, where the system allocator is half as fast.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help and version are printed to stdout by the same call and are no failure.
+            let is_failure = error.use_stderr();
+            terminal::ignore_broken_pipe(error.print());
+            return if is_failure { Exit::Usage.into() } else { Exit::Done.into() };
+        }
+    };
+    match run(arguments) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            terminal::error(&error);
+            exit::of_error(&error).into()
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<Exit> {
+    let configuration = Configuration::load(&arguments.settings)?;
+    logging::start(&configuration.settings().logging)?;
+    configuration.warn();
+    commands::run(arguments.command, &configuration)
+}

@@ -1,0 +1,11 @@
+//! What people see: tables, colours, progress, errors.
+
+mod numbers;
+mod output;
+mod progress;
+mod table;
+
+pub(crate) use numbers::{count, grouped, milliseconds};
+pub(crate) use output::{Style, error, ignore_broken_pipe, note, print, print_json, styled};
+pub(crate) use progress::ScanProgress;
+pub(crate) use table::{Align, Cell, Table};

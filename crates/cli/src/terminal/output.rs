@@ -1,0 +1,68 @@
+//! stdout is data, stderr is conversation.
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use owo_colors::OwoColorize;
+use serde::Serialize;
+
+/// How a word stands out. Every text is understandable without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// A heading.
+    Bold,
+    /// Less important.
+    Dim,
+    /// Good.
+    Good,
+    /// To be looked at.
+    Warning,
+    /// Bad.
+    Bad,
+}
+
+/// The text with its style; `anstream` takes it off again where it does not belong.
+pub(crate) fn styled(text: impl std::fmt::Display, style: Style) -> String {
+    match style {
+        Style::Bold => text.bold().to_string(),
+        Style::Dim => text.dimmed().to_string(),
+        Style::Good => text.green().to_string(),
+        Style::Warning => text.yellow().to_string(),
+        Style::Bad => text.red().to_string(),
+    }
+}
+
+/// Prints to stdout. A reader that went away, as `head` does, ends the output and nothing else.
+pub(crate) fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = anstream::AutoStream::auto(io::stdout().lock());
+    unless_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Prints one JSON document to stdout.
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    let mut stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let written = serde_json::to_writer(&mut stdout, value).map_err(io::Error::from);
+    unless_broken_pipe(written.and_then(|()| writeln!(stdout)).and_then(|()| stdout.flush()))
+}
+
+/// Says something on stderr.
+pub(crate) fn note(text: &str) {
+    ignore_broken_pipe(writeln!(anstream::stderr().lock(), "{text}"));
+}
+
+/// Says on stderr why a command failed.
+pub(crate) fn error(error: &anyhow::Error) {
+    note(&format!("{} {error:#}", styled("error:", Style::Bad)));
+}
+
+fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
+    match result {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result.context("failed to write to stdout"),
+    }
+}
+
+/// There is nobody left to tell.
+pub(crate) fn ignore_broken_pipe(result: io::Result<()>) {
+    drop(result);
+}

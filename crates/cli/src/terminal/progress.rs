@@ -1,0 +1,45 @@
+//! The progress of a scan: a bar on a terminal, a line elsewhere.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use menace_analysis::scan::Progress;
+
+use super::{count, note};
+
+pub(crate) struct ScanProgress {
+    title: String,
+    bar: OnceLock<ProgressBar>,
+}
+
+impl ScanProgress {
+    pub(crate) fn new(repository: &Path) -> Self {
+        Self { title: repository.display().to_string(), bar: OnceLock::new() }
+    }
+
+    pub(crate) fn finish(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for ScanProgress {
+    fn found(&self, files: usize) {
+        if !std::io::stderr().is_terminal() {
+            return note(&format!("reading {}: {}", self.title, count(files, "file")));
+        }
+        let style = ProgressStyle::with_template("{msg} {bar:40} {pos}/{len} files, {elapsed}")
+            .expect("the template is a constant that parses");
+        let bar = ProgressBar::new(files as u64).with_style(style).with_message(self.title.clone());
+        self.bar.get_or_init(|| bar);
+    }
+
+    fn analysed(&self) {
+        if let Some(bar) = self.bar.get() {
+            bar.inc(1);
+        }
+    }
+}

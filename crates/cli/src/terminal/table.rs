@@ -1,0 +1,90 @@
+//! Aligned columns without lines around them.
+
+use comfy_table::{Attribute, CellAlignment, Color, ColumnConstraint, ContentArrangement, Width, presets};
+
+use super::Style;
+
+/// Which side of a column its cells stand on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Align {
+    /// Words.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A text in a table, with or without a style.
+pub(crate) struct Cell {
+    text: String,
+    style: Option<Style>,
+}
+
+impl Cell {
+    pub(crate) fn styled(text: impl Into<String>, style: Style) -> Self {
+        Self { text: text.into(), style: Some(style) }
+    }
+}
+
+impl<T: Into<String>> From<T> for Cell {
+    fn from(text: T) -> Self {
+        Self { text: text.into(), style: None }
+    }
+}
+
+impl From<Cell> for comfy_table::Cell {
+    fn from(cell: Cell) -> Self {
+        let plain = Self::new(cell.text);
+        match cell.style {
+            None => plain,
+            Some(Style::Bold) => plain.add_attribute(Attribute::Bold),
+            Some(Style::Dim) => plain.add_attribute(Attribute::Dim),
+            Some(Style::Good) => plain.fg(Color::Green),
+            Some(Style::Warning) => plain.fg(Color::Yellow),
+            Some(Style::Bad) => plain.fg(Color::Red),
+        }
+    }
+}
+
+/// A table with a dim header.
+pub(crate) struct Table {
+    inner: comfy_table::Table,
+}
+
+impl Table {
+    /// A table with these columns; one whose titles are all empty has no header.
+    pub(crate) fn new(columns: &[(&str, Align)]) -> Self {
+        let mut inner = comfy_table::Table::new();
+        inner.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+        // comfy-table knows a column only once a row has it; `text` drops the line if it is empty.
+        inner.set_header(
+            columns.iter().map(|(title, _)| comfy_table::Cell::from(Cell::styled(*title, Style::Dim))),
+        );
+        for (index, (_, align)) in columns.iter().enumerate() {
+            let Some(column) = inner.column_mut(index) else { continue };
+            column.set_padding((if index == 0 { 2 } else { 0 }, 2));
+            column.set_cell_alignment(match align {
+                Align::Left => CellAlignment::Left,
+                Align::Right => CellAlignment::Right,
+            });
+            if index + 1 < columns.len() {
+                column.set_constraint(ColumnConstraint::UpperBoundary(Width::Percentage(45)));
+            }
+        }
+        Self { inner }
+    }
+
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+        self.inner.add_row(cells.into_iter().map(comfy_table::Cell::from).collect::<Vec<_>>());
+    }
+
+    /// The table with a line end after each row, and no spaces before one.
+    pub(crate) fn text(&self) -> String {
+        let lines = self.inner.to_string();
+        lines
+            .lines()
+            .map(str::trim_end)
+            .filter(|line| !line.is_empty())
+            .flat_map(|line| [line, "\n"])
+            .collect()
+    }
+}

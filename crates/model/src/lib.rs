@@ -1,0 +1,14 @@
+//! The words every menace crate shares: settings, the inventory of a repository, diagnostics.
+//!
+//! Nothing here does IO and nothing here depends on a sibling crate, so every other crate may depend on it.
+//!
+//! ```
+//! use menace_model::settings::{Layer, Source, resolve};
+//!
+//! let environment = Layer::new(Source::Environment, [("SANDBOX_MAX_RECURSION_DEPTH", "3")]);
+//! let resolved = resolve(&[environment]).unwrap();
+//! assert_eq!(resolved.settings.orphans.max_recursion_depth, Some(3));
+//! ```
+
+pub mod inventory;
+pub mod settings;

@@ -1,0 +1,52 @@
+//! Settings of reaching Docker and of the containers started there.
+
+use std::path::PathBuf;
+
+use crate::settings::Bytes;
+
+settings! {
+    /// Docker.
+    pub struct DockerSettings;
+
+    /// Run each preset in a container
+    docker: bool = "0" {
+        env: "SANDBOX_DOCKER",
+        status: Planned,
+    }
+
+    /// Address of the Docker engine; nothing means the local socket
+    docker_host: Option<String> = "" {
+        env: "DOCKER_HOST",
+        status: Planned,
+    }
+
+    /// Use TLS to the Docker engine and check its certificate
+    docker_tls_verify: Option<bool> = "" {
+        env: "DOCKER_TLS_VERIFY",
+        status: Planned,
+    }
+
+    /// Directory with the client certificates for the Docker engine
+    docker_cert_path: Option<PathBuf> = "" {
+        env: "DOCKER_CERT_PATH",
+        status: Planned,
+    }
+
+    /// Directory in which a Docker-in-Docker service makes its certificates
+    docker_tls_certdir: Option<PathBuf> = "" {
+        env: "DOCKER_TLS_CERTDIR",
+        status: Planned,
+    }
+
+    /// User, or user and group, that containers run as
+    container_user: Option<String> = "" {
+        env: "SANDBOX_CONTAINER_USER",
+        status: Planned,
+    }
+
+    /// Size at which a container's directory gets it removed; 0 means no limit
+    container_disk_limit: Bytes = "0" {
+        env: "SANDBOX_CONTAINER_DISK_LIMIT",
+        status: Planned,
+    }
+}

@@ -1,0 +1,61 @@
+//! Settings of the dashboard, the exporters and where metrics come from.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::settings::Watts;
+
+settings! {
+    /// Dashboard and metrics.
+    pub struct MetricsSettings;
+
+    /// Port of the metrics dashboard; nothing means that none is started
+    auto_dashboard_port: Option<u16> = "" {
+        env: "AUTO_DASHBOARD_PORT",
+        flag: "--dashboard-port",
+        status: Planned,
+    }
+
+    /// Port of the Prometheus exporter; nothing means that none is started
+    metrics_port: Option<u16> = "" {
+        env: "METRICS_PORT",
+        flag: "--metrics-port",
+        status: Planned,
+    }
+
+    /// Start the exporter of synergy metrics
+    export_synergy_metrics: bool = "0" {
+        env: "EXPORT_SYNERGY_METRICS",
+        status: Planned,
+    }
+
+    /// Port of the exporter of synergy metrics
+    synergy_metrics_port: u16 = "8003" {
+        env: "SYNERGY_METRICS_PORT",
+        status: Planned,
+    }
+
+    /// Time between two health checks of the synergy exporter, in seconds
+    synergy_exporter_check_interval: Duration = "10" {
+        env: "SYNERGY_EXPORTER_CHECK_INTERVAL",
+        status: Planned,
+    }
+
+    /// YAML file that configures metrics and lists plugin directories
+    metrics_file: Option<PathBuf> = "" {
+        env: "SANDBOX_METRICS_FILE",
+        status: Planned,
+    }
+
+    /// Directories with plugins that collect more metrics
+    metrics_plugin_dir: Vec<PathBuf> = "" {
+        env: "SANDBOX_METRICS_PLUGIN_DIR",
+        status: Planned,
+    }
+
+    /// Power of one busy core in watts, for hosts whose energy counters cannot be read
+    watts_per_core: Watts = "10" {
+        env: "SANDBOX_WATTS_PER_CORE",
+        status: Planned,
+    }
+}

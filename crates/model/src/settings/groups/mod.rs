@@ -1,0 +1,47 @@
+//! One file per group of settings. `super::Settings` says in which order they are shown.
+
+mod alignment;
+mod docker;
+mod entropy;
+mod general;
+mod improvement;
+mod language_model;
+mod limits;
+mod logging;
+mod metrics;
+mod module_map;
+mod network;
+mod orphans;
+mod pool;
+mod presets;
+mod roi;
+mod scan;
+mod self_test;
+mod storage;
+mod stubs;
+mod synergy;
+mod virtual_machine;
+mod visual_agent;
+
+pub use alignment::AlignmentSettings;
+pub use docker::DockerSettings;
+pub use entropy::EntropySettings;
+pub use general::GeneralSettings;
+pub use improvement::ImprovementSettings;
+pub use language_model::LanguageModelSettings;
+pub use limits::{FailureMode, LimitSettings, OperatingSystem};
+pub use logging::{LogLevel, LoggingSettings};
+pub use metrics::MetricsSettings;
+pub use module_map::ModuleMapSettings;
+pub use network::NetworkSettings;
+pub use orphans::OrphanSettings;
+pub use pool::PoolSettings;
+pub use presets::{PresetMode, PresetSettings};
+pub use roi::{MicropilotMode, RoiSettings};
+pub use scan::ScanSettings;
+pub use self_test::SelfTestSettings;
+pub use storage::StorageSettings;
+pub use stubs::{StubSettings, StubStrategy};
+pub use synergy::SynergySettings;
+pub use virtual_machine::VirtualMachineSettings;
+pub use visual_agent::VisualAgentSettings;

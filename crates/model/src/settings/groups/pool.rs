@@ -1,0 +1,69 @@
+//! Settings of the container pool and of its clean-up.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+settings! {
+    /// The container pool.
+    pub struct PoolSettings;
+
+    /// Docker label of pooled containers
+    pool_label: String = "menace_sandbox_pool" {
+        env: "SANDBOX_POOL_LABEL",
+        status: Planned,
+    }
+
+    /// Lock file that guards the pool; nothing means one in the data directory
+    pool_lock: Option<PathBuf> = "" {
+        env: "SANDBOX_POOL_LOCK",
+        status: Planned,
+    }
+
+    /// Containers that may be active at once, over all pools
+    max_container_count: usize = "10" {
+        env: "SANDBOX_MAX_CONTAINER_COUNT",
+        status: Planned,
+    }
+
+    /// How long a pooled container may idle before it is removed, in seconds
+    container_idle_timeout: Duration = "300" {
+        env: "SANDBOX_CONTAINER_IDLE_TIMEOUT",
+        status: Planned,
+    }
+
+    /// Age at which containers, volumes and networks of menace are removed, in seconds
+    container_max_lifetime: Duration = "3600" {
+        env: "SANDBOX_CONTAINER_MAX_LIFETIME",
+        status: Planned,
+    }
+
+    /// Consecutive failed container starts before a warning
+    pool_fail_threshold: u32 = "5" {
+        env: "SANDBOX_POOL_FAIL_THRESHOLD",
+        status: Planned,
+    }
+
+    /// Time between two clean-up sweeps, in seconds
+    pool_cleanup_interval: Duration = "60" {
+        env: "SANDBOX_POOL_CLEANUP_INTERVAL",
+        status: Planned,
+    }
+
+    /// Time between two checks that the clean-up workers are alive, in seconds
+    worker_check_interval: Duration = "30" {
+        env: "SANDBOX_WORKER_CHECK_INTERVAL",
+        status: Planned,
+    }
+
+    /// Consecutive failed clean-ups before an error is logged
+    cleanup_alert_threshold: u32 = "3" {
+        env: "SANDBOX_CLEANUP_ALERT_THRESHOLD",
+        status: Planned,
+    }
+
+    /// File that lists running containers; nothing means one in the data directory
+    active_containers: Option<PathBuf> = "" {
+        env: "SANDBOX_ACTIVE_CONTAINERS",
+        status: Planned,
+    }
+}

@@ -1,0 +1,75 @@
+//! Settings of where presets come from and how they adapt between runs.
+
+use std::path::PathBuf;
+
+use crate::settings::JsonText;
+
+choice! {
+    /// How presets are made when none are given.
+    pub enum PresetMode {
+        /// Drawn from the run's seed.
+        Random = "random",
+        /// The built-in profiles, each at both severities.
+        Canonical = "canonical",
+    }
+}
+
+settings! {
+    /// Presets.
+    pub struct PresetSettings;
+
+    /// Presets to run under, as a JSON list of objects
+    env_presets: Option<JsonText> = "" {
+        env: "SANDBOX_ENV_PRESETS",
+        status: Planned,
+    }
+
+    /// Make presets when none are given; otherwise there is one empty preset
+    generate_presets: bool = "1" {
+        env: "SANDBOX_GENERATE_PRESETS",
+        status: Planned,
+    }
+
+    /// How presets are made when none are given
+    preset_mode: PresetMode = "random" {
+        env: "SANDBOX_PRESET_MODE",
+        status: Planned,
+    }
+
+    /// Fail when a module was not run under every canonical scenario
+    fail_on_missing_scenarios: bool = "0" {
+        env: "SANDBOX_FAIL_ON_MISSING_SCENARIOS",
+        status: Planned,
+    }
+
+    /// Log each decision that adapts a preset
+    preset_debug: bool = "0" {
+        env: "PRESET_DEBUG",
+        flag: "--preset-debug",
+        status: Planned,
+    }
+
+    /// File with the learned policy that adapts presets
+    preset_rl_path: Option<PathBuf> = "" {
+        env: "SANDBOX_PRESET_RL_PATH",
+        status: Planned,
+    }
+
+    /// Learning algorithm of the policy that adapts presets
+    preset_rl_strategy: Option<String> = "" {
+        env: "SANDBOX_PRESET_RL_STRATEGY",
+        status: Planned,
+    }
+
+    /// File with the state of the adaptive agent
+    adaptive_agent_path: Option<PathBuf> = "" {
+        env: "SANDBOX_ADAPTIVE_AGENT_PATH",
+        status: Planned,
+    }
+
+    /// Learning algorithm of the adaptive agent
+    adaptive_agent_strategy: Option<String> = "" {
+        env: "SANDBOX_ADAPTIVE_AGENT_STRATEGY",
+        status: Planned,
+    }
+}

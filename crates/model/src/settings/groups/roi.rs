@@ -1,0 +1,77 @@
+//! Settings of ROI: when gains count as over, how risk is weighed, what happens to borderline cases.
+
+use std::path::PathBuf;
+
+use crate::settings::Probability;
+
+choice! {
+    /// What happens to borderline candidates.
+    pub enum MicropilotMode {
+        /// Queued, and tried at once.
+        Auto = "auto",
+        /// Queued until something processes the queue.
+        Queue = "queue",
+        /// Not queued.
+        Off = "off",
+    }
+}
+
+settings! {
+    /// ROI and convergence.
+    pub struct RoiSettings;
+
+    /// ROI change under which a run may stop early
+    roi_tolerance: f64 = "0.01" {
+        env: "SANDBOX_ROI_TOLERANCE",
+        status: Planned,
+    }
+
+    /// ROI change that counts as diminishing; nothing means it follows the history
+    roi_threshold: Option<f64> = "" {
+        env: "ROI_THRESHOLD",
+        status: Planned,
+    }
+
+    /// Confidence of the test that flags a module as finished, from 0 to 1
+    roi_confidence: Probability = "0.95" {
+        env: "ROI_CONFIDENCE",
+        status: Planned,
+    }
+
+    /// Consecutive cycles under the ROI threshold that end a run
+    roi_cycles: u32 = "3" {
+        env: "ROI_CYCLES",
+        flag: "--roi-cycles",
+        status: Planned,
+    }
+
+    /// YAML file with the severity of failures by kind of workflow
+    impact_severity_config: PathBuf = "config/impact_severity.yaml" {
+        env: "IMPACT_SEVERITY_CONFIG",
+        status: Planned,
+    }
+
+    /// Risk-adjusted ROI under which a candidate is borderline
+    borderline_raroi_threshold: f64 = "0.1" {
+        env: "BORDERLINE_RAROI_THRESHOLD",
+        status: Planned,
+    }
+
+    /// Confidence under which a candidate is borderline, from 0 to 1
+    borderline_confidence_threshold: Probability = "0.5" {
+        env: "BORDERLINE_CONFIDENCE_THRESHOLD",
+        status: Planned,
+    }
+
+    /// What happens to borderline candidates
+    micropilot_mode: MicropilotMode = "queue" {
+        env: "MICROPILOT_MODE",
+        status: Planned,
+    }
+
+    /// Database with resource histories for forecasts
+    resource_db: Option<PathBuf> = "" {
+        env: "SANDBOX_RESOURCE_DB",
+        status: Planned,
+    }
+}

@@ -1,0 +1,89 @@
+//! Settings of the self-test service. Most of them follow the orphan discovery setting of the same meaning.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+settings! {
+    /// Self-tests.
+    pub struct SelfTestSettings;
+
+    /// Time between two self-test rounds; nothing means one round
+    self_test_interval: Option<Duration> = "" {
+        env: "SELF_TEST_INTERVAL",
+        status: Planned,
+    }
+
+    /// File with the progress of an unfinished round; nothing means one in the data directory
+    self_test_state: Option<PathBuf> = "" {
+        env: "SELF_TEST_STATE",
+        status: Planned,
+    }
+
+    /// Port that serves self-test metrics
+    self_test_metrics_port: u16 = "8004" {
+        env: "SELF_TEST_METRICS_PORT",
+        status: Planned,
+    }
+
+    /// Look for orphan modules before a round
+    self_test_discover_orphans: bool = "1" {
+        env: "SELF_TEST_DISCOVER_ORPHANS",
+        flag: "--discover-orphans",
+        status: Planned,
+    }
+
+    /// Test the orphans that were found
+    self_test_include_orphans: bool = "1" {
+        env: "SELF_TEST_INCLUDE_ORPHANS",
+        flag: "--include-orphans",
+        status: Planned,
+    }
+
+    /// Leave orphans out of self-tests altogether
+    self_test_disable_orphans: bool = "0" {
+        env: "SELF_TEST_DISABLE_ORPHANS",
+        mirrors: "SANDBOX_DISABLE_ORPHANS",
+        status: Planned,
+    }
+
+    /// Look for isolated modules before a round
+    self_test_discover_isolated: bool = "1" {
+        env: "SELF_TEST_DISCOVER_ISOLATED",
+        mirrors: "SANDBOX_DISCOVER_ISOLATED",
+        status: Planned,
+    }
+
+    /// Queue isolated modules for testing
+    self_test_auto_include_isolated: bool = "1" {
+        env: "SELF_TEST_AUTO_INCLUDE_ISOLATED",
+        mirrors: "SANDBOX_AUTO_INCLUDE_ISOLATED",
+        status: Planned,
+    }
+
+    /// Test the dependencies of orphans too
+    self_test_recursive_orphans: bool = "1" {
+        env: "SELF_TEST_RECURSIVE_ORPHANS",
+        mirrors: "SANDBOX_RECURSIVE_ORPHANS",
+        status: Planned,
+    }
+
+    /// Test the dependencies of isolated modules too
+    self_test_recursive_isolated: bool = "1" {
+        env: "SELF_TEST_RECURSIVE_ISOLATED",
+        mirrors: "SANDBOX_RECURSIVE_ISOLATED",
+        status: Planned,
+    }
+
+    /// Test redundant and legacy modules too
+    self_test_include_redundant: bool = "1" {
+        env: "SELF_TEST_INCLUDE_REDUNDANT",
+        mirrors: "SANDBOX_TEST_REDUNDANT",
+        status: Planned,
+    }
+
+    /// Only report modules that pass, without adding them to the map and to workflows
+    self_test_disable_auto_integration: bool = "0" {
+        env: "SELF_TEST_DISABLE_AUTO_INTEGRATION",
+        status: Planned,
+    }
+}

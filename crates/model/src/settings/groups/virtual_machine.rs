@@ -1,0 +1,41 @@
+//! Settings of QEMU virtual machines and their disk overlays.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::settings::JsonText;
+
+settings! {
+    /// Virtual machines.
+    pub struct VirtualMachineSettings;
+
+    /// Disk images by system, memory and timeout of virtual machines, as a JSON object
+    vm_settings: Option<JsonText> = "" {
+        env: "VM_SETTINGS",
+        status: Planned,
+    }
+
+    /// Age at which a stray disk overlay is removed
+    overlay_max_age: Duration = "7d" {
+        env: "SANDBOX_OVERLAY_MAX_AGE",
+        status: Planned,
+    }
+
+    /// Overlays kept before the oldest are removed; 0 means no limit
+    max_overlay_count: usize = "0" {
+        env: "SANDBOX_MAX_OVERLAY_COUNT",
+        status: Planned,
+    }
+
+    /// File that lists overlays in use; nothing means one in the data directory
+    active_overlays: Option<PathBuf> = "" {
+        env: "SANDBOX_ACTIVE_OVERLAYS",
+        status: Planned,
+    }
+
+    /// File that lists overlays whose removal failed; nothing means one in the data directory
+    failed_overlays: Option<PathBuf> = "" {
+        env: "SANDBOX_FAILED_OVERLAYS",
+        status: Planned,
+    }
+}

@@ -1,0 +1,72 @@
+//! Every setting of menace, declared once.
+//!
+//! The tables in `groups` are the only place that knows a setting's name, environment variable, flag, YAML key, type,
+//! default and help. Parsing, `menace config`, the generated `.env` and the reference page are made from them.
+
+#[macro_use]
+mod declare;
+mod reference;
+mod resolve;
+mod table;
+mod template;
+mod text;
+mod units;
+mod value;
+
+mod groups;
+
+pub use groups::*;
+pub use reference::reference_markdown;
+pub use resolve::{Layer, Resolved, ResolvedSetting, SettingsError, Source, Warning, resolve};
+pub use table::{Declaration, Status, declarations};
+pub use template::{dotenv_template, mentioned_names};
+pub use text::{DatabaseUrl, JsonText, ScoreBackendUrl, Secret};
+pub use units::{Bandwidth, Bytes, Cores, Milliseconds, Percent, Probability, Watts};
+pub use value::{Choice, SettingValue};
+
+groups! {
+    /// Where things are.
+    general: GeneralSettings,
+    /// Logging.
+    logging: LoggingSettings,
+    /// Reading a repository.
+    scan: ScanSettings,
+    /// The module map.
+    module_map: ModuleMapSettings,
+    /// Orphan discovery.
+    orphans: OrphanSettings,
+    /// Self-tests.
+    self_test: SelfTestSettings,
+    /// Presets.
+    presets: PresetSettings,
+    /// Preset keys: limits and faults.
+    limits: LimitSettings,
+    /// Preset keys: network.
+    network: NetworkSettings,
+    /// Inputs.
+    stubs: StubSettings,
+    /// Docker.
+    docker: DockerSettings,
+    /// The container pool.
+    pool: PoolSettings,
+    /// Virtual machines.
+    virtual_machine: VirtualMachineSettings,
+    /// The improvement loop.
+    improvement: ImprovementSettings,
+    /// ROI and convergence.
+    roi: RoiSettings,
+    /// Entropy.
+    entropy: EntropySettings,
+    /// Synergy.
+    synergy: SynergySettings,
+    /// Dashboard and metrics.
+    metrics: MetricsSettings,
+    /// Alignment.
+    alignment: AlignmentSettings,
+    /// The visual agent.
+    visual_agent: VisualAgentSettings,
+    /// The language model and its memory.
+    language_model: LanguageModelSettings,
+    /// Databases.
+    storage: StorageSettings,
+}

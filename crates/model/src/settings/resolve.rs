@@ -1,0 +1,239 @@
+//! From layers of text (flags, environment, files) to typed settings that know where they came from.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+use thiserror::Error;
+
+use super::text::MASK;
+use super::{Declaration, Settings, Status, declarations};
+
+/// Where a value came from, strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// A flag on the command line.
+    Flag,
+    /// The process environment.
+    Environment,
+    /// `.env` in the working directory.
+    DotEnv,
+    /// `sandbox_settings.yaml`.
+    Yaml,
+    /// The table.
+    Default,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Flag => "flag",
+            Self::Environment => "environment",
+            Self::DotEnv => ".env",
+            Self::Yaml => "yaml",
+            Self::Default => "default",
+        })
+    }
+}
+
+/// Values from one source, by environment variable.
+#[derive(Clone)]
+pub struct Layer {
+    source: Source,
+    values: BTreeMap<String, String>,
+}
+
+impl Layer {
+    /// A layer of `(variable, value)` pairs. Names that are no settings are ignored by [`resolve`].
+    pub fn new<K: Into<String>, V: Into<String>>(
+        source: Source,
+        values: impl IntoIterator<Item = (K, V)>,
+    ) -> Self {
+        Self { source, values: values.into_iter().map(|(key, value)| (key.into(), value.into())).collect() }
+    }
+}
+
+/// Shows the names alone: among the values may be secrets.
+impl fmt::Debug for Layer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&String> = self.values.keys().collect();
+        formatter.debug_struct("Layer").field("source", &self.source).field("names", &names).finish()
+    }
+}
+
+/// A value that does not parse.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error(
+    "{variable} from {source_name} is {value:?}, which is not accepted\nhint: {variable} takes {accepted}"
+)]
+pub struct SettingsError {
+    /// The variable.
+    pub variable: &'static str,
+    /// What it was set to.
+    pub value: String,
+    /// Where: `environment`, `.env`, …
+    pub source_name: String,
+    /// What would be accepted.
+    pub accepted: String,
+}
+
+/// Something the user should hear about settings that do work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Warning {
+    /// A deprecated name was used.
+    Deprecated {
+        /// The old name.
+        name: &'static str,
+        /// What to write instead.
+        replaced_by: &'static str,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Deprecated { name, replaced_by } => {
+                write!(formatter, "{name} is deprecated; use {replaced_by} instead")
+            }
+        }
+    }
+}
+
+/// One setting with its value and where that came from.
+#[derive(Debug, Clone, Serialize)]
+pub struct ResolvedSetting {
+    /// The environment variable.
+    pub env: &'static str,
+    /// The flag, if there is one.
+    pub flag: Option<&'static str>,
+    /// The value, as text; secrets are masked.
+    pub value: String,
+    /// Where it came from; for a mirror also through which variable.
+    pub source: String,
+    /// The default, as text.
+    pub default: &'static str,
+    /// One line of help.
+    pub help: &'static str,
+    /// Whether it does something yet.
+    pub status: Status,
+    /// The key in the YAML file.
+    pub key: &'static str,
+    /// The heading of its group.
+    pub group: &'static str,
+}
+
+/// All settings, typed and with their origins.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// The typed values.
+    pub settings: Settings,
+    /// Every setting, in table order.
+    pub rows: Vec<ResolvedSetting>,
+    /// Deprecated names in use.
+    pub warnings: Vec<Warning>,
+}
+
+/// Resolves every setting from the layers; earlier sources in [`Source`] win whatever the order of `layers`.
+pub fn resolve(layers: &[Layer]) -> Result<Resolved, SettingsError> {
+    let lookup = Lookup::new(layers);
+    let mut chosen = BTreeMap::new();
+    let mut rows = Vec::new();
+    let mut warnings = Vec::new();
+    for (group, declaration) in declarations() {
+        let found = lookup.value_of(declaration);
+        if !(declaration.check)(&found.text) {
+            return Err(SettingsError {
+                variable: found.variable,
+                value: masked(declaration, &found.text),
+                source_name: found.source.to_string(),
+                accepted: (declaration.accepted)(),
+            });
+        }
+        if let (Some(replaced_by), true) = (declaration.replaced_by, found.source != Source::Default) {
+            warnings.push(Warning::Deprecated { name: declaration.env, replaced_by });
+        }
+        rows.push(ResolvedSetting {
+            env: declaration.env,
+            flag: declaration.flag,
+            value: masked(declaration, &found.text),
+            source: found.describe(declaration),
+            default: declaration.default,
+            help: declaration.help(),
+            status: declaration.status,
+            key: declaration.key,
+            group,
+        });
+        chosen.insert(declaration.env, found.text);
+    }
+    let settings = Settings::from_checked(&|env| chosen[env].clone());
+    Ok(Resolved { settings, rows, warnings })
+}
+
+/// A secret that the user did not set is no secret: its default is in the documentation.
+fn masked(declaration: &Declaration, text: &str) -> String {
+    if declaration.secret && text != declaration.default { MASK.into() } else { text.to_owned() }
+}
+
+struct Found {
+    text: String,
+    source: Source,
+    variable: &'static str,
+}
+
+impl Found {
+    fn describe(&self, declaration: &Declaration) -> String {
+        if self.variable == declaration.env || self.source == Source::Default {
+            self.source.to_string()
+        } else {
+            format!("{} ({})", self.source, self.variable)
+        }
+    }
+}
+
+struct Lookup<'a> {
+    layers: Vec<&'a Layer>,
+}
+
+impl<'a> Lookup<'a> {
+    fn new(layers: &'a [Layer]) -> Self {
+        let mut layers: Vec<&Layer> = layers.iter().collect();
+        layers.sort_by_key(|layer| layer.source);
+        Self { layers }
+    }
+
+    /// The value from the strongest source that has one under any of the setting's names.
+    ///
+    /// The source decides before the name does, so that a flag reaches the settings that mirror it even when a
+    /// generated `.env` names them, and an old name in the environment is not undone by a new one in a file.
+    fn value_of(&self, declaration: &Declaration) -> Found {
+        let names = names(declaration);
+        self.layers.iter().find_map(|layer| first_set(layer, &names)).unwrap_or_else(|| Found {
+            text: declaration.default.to_owned(),
+            source: Source::Default,
+            variable: declaration.env,
+        })
+    }
+}
+
+fn first_set(layer: &Layer, names: &[&'static str]) -> Option<Found> {
+    names.iter().find_map(|&variable| {
+        let text = layer.values.get(variable)?.clone();
+        Some(Found { text, source: layer.source, variable })
+    })
+}
+
+/// The names a setting listens to, strongest first: its own and what it mirrors, each followed by old names.
+fn names(declaration: &Declaration) -> Vec<&'static str> {
+    std::iter::once(declaration.env)
+        .chain(declaration.mirrors)
+        .flat_map(|name| std::iter::once(name).chain(old_names(name)))
+        .collect()
+}
+
+fn old_names(name: &'static str) -> impl Iterator<Item = &'static str> {
+    declarations().filter(move |(_, other)| other.replaced_by == Some(name)).map(|(_, other)| other.env)
+}
+
+#[cfg(test)]
+#[path = "resolve_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! Layers, mirrors, old names, errors and secrets.
+
+use super::*;
+
+fn layer(source: Source, values: &[(&str, &str)]) -> Layer {
+    Layer::new(source, values.iter().copied())
+}
+
+fn row<'a>(resolved: &'a Resolved, env: &str) -> &'a ResolvedSetting {
+    resolved.rows.iter().find(|row| row.env == env).unwrap()
+}
+
+#[test]
+fn the_stronger_source_wins_whatever_the_order_of_the_layers() {
+    let weakest_first =
+        [(Source::Yaml, "4"), (Source::DotEnv, "3"), (Source::Environment, "2"), (Source::Flag, "1")];
+    let layers =
+        weakest_first.map(|(source, depth)| layer(source, &[("SANDBOX_MAX_RECURSION_DEPTH", depth)]));
+    for (strongest, (source, depth)) in weakest_first.into_iter().enumerate() {
+        let resolved = resolve(&layers[..=strongest]).unwrap();
+        let found = row(&resolved, "SANDBOX_MAX_RECURSION_DEPTH");
+        assert_eq!((found.value.as_str(), found.source.as_str()), (depth, source.to_string().as_str()));
+        assert_eq!(resolved.settings.orphans.max_recursion_depth, depth.parse().ok());
+    }
+    let resolved = resolve(&[]).unwrap();
+    assert_eq!(resolved.settings.orphans.max_recursion_depth, None);
+    assert_eq!(row(&resolved, "SANDBOX_MAX_RECURSION_DEPTH").source, "default");
+}
+
+#[test]
+fn rows_come_in_table_order_with_what_the_table_says() {
+    let resolved = resolve(&[]).unwrap();
+    let in_table: Vec<&str> = declarations().map(|(_, declaration)| declaration.env).collect();
+    let in_rows: Vec<&str> = resolved.rows.iter().map(|row| row.env).collect();
+    assert_eq!(in_rows, in_table);
+    let depth = row(&resolved, "SANDBOX_MAX_RECURSION_DEPTH");
+    assert_eq!((depth.flag, depth.key), (Some("--max-recursion-depth"), "max_recursion_depth"));
+    assert_eq!((depth.group, depth.status), ("Orphan discovery", Status::Active));
+}
+
+#[test]
+fn a_mirror_follows_until_it_is_set_itself() {
+    let follows = resolve(&[layer(Source::Environment, &[("SANDBOX_RECURSIVE_ORPHANS", "0")])]).unwrap();
+    assert!(!follows.settings.self_test.self_test_recursive_orphans);
+    let mirror = row(&follows, "SELF_TEST_RECURSIVE_ORPHANS");
+    assert_eq!(mirror.source, "environment (SANDBOX_RECURSIVE_ORPHANS)");
+
+    let own = [("SANDBOX_RECURSIVE_ORPHANS", "0"), ("SELF_TEST_RECURSIVE_ORPHANS", "1")];
+    let overridden = resolve(&[layer(Source::Environment, &own)]).unwrap();
+    assert!(overridden.settings.self_test.self_test_recursive_orphans);
+    assert!(!overridden.settings.orphans.recursive_orphans);
+
+    let unset = resolve(&[]).unwrap();
+    assert_eq!(row(&unset, "SELF_TEST_RECURSIVE_ORPHANS").source, "default");
+}
+
+#[test]
+fn a_flag_reaches_mirrors_that_a_weaker_source_sets() {
+    let layers = [
+        layer(Source::Flag, &[("SANDBOX_TEST_REDUNDANT", "0")]),
+        layer(Source::DotEnv, &[("SELF_TEST_INCLUDE_REDUNDANT", "1")]),
+    ];
+    assert!(!resolve(&layers).unwrap().settings.self_test.self_test_include_redundant);
+}
+
+#[test]
+fn the_general_log_level_is_the_weaker_one() {
+    let general = [("LOG_LEVEL", "error")];
+    let level = |layers: &[Layer]| resolve(layers).unwrap().settings.logging.log_level.word();
+    assert_eq!(level(&[]), "info");
+    assert_eq!(level(&[layer(Source::Environment, &general)]), "error");
+    let both = [("LOG_LEVEL", "error"), ("SANDBOX_LOG_LEVEL", "debug")];
+    assert_eq!(level(&[layer(Source::Environment, &both)]), "debug");
+}
+
+#[test]
+fn an_old_name_hands_its_value_on_and_warns() {
+    let old = ("SANDBOX_AUTODISCOVER_MODULES", "1");
+    let resolved = resolve(&[layer(Source::Environment, &[old])]).unwrap();
+    assert!(resolved.settings.module_map.auto_map);
+    assert_eq!(row(&resolved, "SANDBOX_AUTO_MAP").source, "environment (SANDBOX_AUTODISCOVER_MODULES)");
+    let warnings: Vec<String> = resolved.warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, ["SANDBOX_AUTODISCOVER_MODULES is deprecated; use SANDBOX_AUTO_MAP instead"]);
+
+    let new = ("SANDBOX_AUTO_MAP", "0");
+    let both = resolve(&[layer(Source::Environment, &[old, new])]).unwrap();
+    assert!(!both.settings.module_map.auto_map);
+    assert_eq!(both.warnings.len(), 1);
+
+    let generated_file = layer(Source::DotEnv, &[new]);
+    let environment_wins = resolve(&[layer(Source::Environment, &[old]), generated_file]).unwrap();
+    assert!(environment_wins.settings.module_map.auto_map);
+
+    assert_eq!(resolve(&[]).unwrap().warnings, []);
+}
+
+#[test]
+fn an_error_names_the_variable_the_value_the_source_and_the_words() {
+    let error = resolve(&[layer(Source::DotEnv, &[("MICROPILOT_MODE", "sometimes")])]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "MICROPILOT_MODE from .env is \"sometimes\", which is not accepted\n\
+         hint: MICROPILOT_MODE takes one of auto, queue, off"
+    );
+}
+
+#[test]
+fn an_error_through_an_old_name_names_the_one_that_was_written() {
+    let error =
+        resolve(&[layer(Source::Environment, &[("SANDBOX_AUTODISCOVER_MODULES", "maybe")])]).unwrap_err();
+    assert_eq!(error.variable, "SANDBOX_AUTODISCOVER_MODULES");
+}
+
+#[test]
+fn secrets_are_masked_everywhere() {
+    let secrets = [
+        ("OPENAI_API_KEY", "sk-hunter2"),
+        ("VISUAL_AGENT_TOKEN", "hunter2"),
+        ("DATABASE_URL", "postgresql://menace:hunter2@db/menace"),
+        ("PATCH_SCORE_BACKEND_URL", "https://menace:hunter2@example.com"),
+    ];
+    let environment = layer(Source::Environment, &secrets);
+    assert!(!format!("{environment:?}").contains("hunter2"));
+    let resolved = resolve(&[environment]).unwrap();
+    for (env, _) in secrets {
+        assert_eq!(row(&resolved, env).value, "********");
+    }
+    assert!(!format!("{resolved:?}").contains("hunter2"));
+    let key = resolved.settings.language_model.openai_api_key.unwrap();
+    assert_eq!(key.expose(), "sk-hunter2");
+
+    let wrong = resolve(&[layer(Source::Environment, &[("DATABASE_URL", "hunter2@db")])]).unwrap_err();
+    assert!(!format!("{wrong} {wrong:?}").contains("hunter2"));
+}
+
+#[test]
+fn an_unset_secret_shows_its_default() {
+    let resolved = resolve(&[]).unwrap();
+    assert_eq!(row(&resolved, "OPENAI_API_KEY").value, "");
+    assert_eq!(row(&resolved, "DATABASE_URL").value, "sqlite:///menace.db");
+}
+
+#[test]
+fn names_that_are_no_settings_are_ignored() {
+    let resolved = resolve(&[layer(Source::Environment, &[("PATH", "/bin"), ("CARGO", "cargo")])]).unwrap();
+    assert_eq!(resolved.settings, resolve(&[]).unwrap().settings);
+}

@@ -1,4 +1,5 @@
 //! The command line.
+#![expect(clippy::doc_markdown, reason = "doc comments here are the help texts that users read")]
 
 use std::path::PathBuf;
 

@@ -35,10 +35,6 @@ impl Cache {
         Self { directory, entries }
     }
 
-    pub(crate) fn get(&self, path: &str) -> Option<&Entry> {
-        self.entries.get(path)
-    }
-
     pub(crate) fn take(&mut self, path: &str) -> Option<Entry> {
         self.entries.remove(path)
     }

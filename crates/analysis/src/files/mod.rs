@@ -3,6 +3,6 @@
 mod read;
 mod walk;
 
-pub(crate) use read::{ReadError, read};
+pub(crate) use read::read;
 pub use walk::WalkError;
 pub(crate) use walk::{PythonFile, Stamp, Walked, walk};

@@ -82,13 +82,13 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
         return Err(WalkError::NotADirectory { path: root.to_owned() });
     }
     std::fs::read_dir(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
-    let excluded = exclude_set(excludes)?;
+    let left_out = exclude_set(excludes)?;
     let found = Mutex::new(Walked::default());
     let root_for_filter = root.to_owned();
     WalkBuilder::new(root)
         .require_git(false)
         .git_global(false)
-        .filter_entry(move |entry| is_entered(entry, &root_for_filter, &excluded))
+        .filter_entry(move |entry| is_entered(entry, &root_for_filter, &left_out))
         .threads(2)
         .build_parallel()
         .run(|| {

@@ -52,21 +52,20 @@ fn from_pyproject(document: &toml::Value) -> DeclaredEntryPoints {
         }
     }
     if let Some(options) = lookup(&["tool", "pytest", "ini_options"]).and_then(|table| table.get("addopts")) {
-        let words = options
-            .as_str()
-            .map(|text| text.split_whitespace().map(str::to_owned).collect())
-            .unwrap_or_else(|| {
-                options
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|it| it.as_str())
-                    .map(str::to_owned)
-                    .collect()
-            });
-        found.extend(plugins_in_options(words));
+        found.extend(plugins_in_options(&option_words(options)));
     }
     found
+}
+
+/// pytest takes its options as one text or as a list.
+fn option_words(options: &toml::Value) -> Vec<String> {
+    match options {
+        toml::Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
+        toml::Value::Array(items) => {
+            items.iter().filter_map(toml::Value::as_str).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn from_table(table: &toml::Table, role: &str) -> DeclaredEntryPoints {
@@ -104,13 +103,15 @@ fn from_ini(text: &str) -> DeclaredEntryPoints {
             section = trimmed.trim_matches(['[', ']']);
             group.clear();
         } else if let Some(options) = trimmed.strip_prefix("addopts") {
-            found.extend(plugins_in_options(options.split_whitespace().map(str::to_owned).collect()));
+            found.extend(plugins_in_options(
+                &options.split_whitespace().map(str::to_owned).collect::<Vec<_>>(),
+            ));
         } else if section == "options.entry_points"
             && let Some((name, value)) = trimmed.split_once('=')
         {
             let is_group = !line.starts_with([' ', '\t']);
             if is_group {
-                group = name.trim().to_owned();
+                name.trim().clone_into(&mut group);
                 found.extend(entry_point_line(value, &group));
             } else {
                 found.extend(entry_point_line(trimmed, &group));
@@ -132,7 +133,7 @@ fn entry_point_line(line: &str, group: &str) -> Option<EntryPointDeclaration> {
 }
 
 /// `-p plugin`.
-fn plugins_in_options(words: Vec<String>) -> DeclaredEntryPoints {
+fn plugins_in_options(words: &[String]) -> DeclaredEntryPoints {
     words
         .windows(2)
         .filter(|pair| pair[0] == "-p" && !pair[1].starts_with("no:"))

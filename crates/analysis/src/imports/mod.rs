@@ -6,8 +6,8 @@ mod names;
 mod resolve;
 mod roots;
 
-pub(crate) use entry_points::{DeclaredEntryPoints, EntryPointDeclaration, declared_entry_points};
+pub(crate) use entry_points::{EntryPointDeclaration, declared_entry_points};
 pub(crate) use graph::{cycles, local_dependencies};
 pub(crate) use names::{ModuleIndex, name_modules};
-pub(crate) use resolve::{Edge, ResolvedImports, resolve_imports};
+pub(crate) use resolve::{ResolvedImports, resolve_imports};
 pub(crate) use roots::source_roots;

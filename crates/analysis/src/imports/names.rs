@@ -191,18 +191,13 @@ impl<'a> ModuleIndex<'a> {
     /// A module in the importer's own directory, as a script finds it.
     pub(crate) fn find_beside(&self, name: &str, importer: usize) -> Option<usize> {
         let directory = parent(self.paths[importer]);
-        let separator = if directory.is_empty() { "" } else { "/" };
+        let prefix = if directory.is_empty() { String::new() } else { format!("{directory}/") };
+        let find = |path: String| self.by_path.get(path.as_str()).copied();
+        if find(format!("{prefix}__init__.py")).is_some() {
+            return None;
+        }
         let relative = name.replace('.', "/");
-        [
-            format!("{directory}{separator}{relative}/__init__.py"),
-            format!("{directory}{separator}{relative}.py"),
-        ]
-        .iter()
-        .find_map(|path| self.by_path.get(path.as_str()).copied())
-    }
-
-    pub(crate) fn find_path(&self, path: &str) -> Option<usize> {
-        self.by_path.get(path).copied()
+        find(format!("{prefix}{relative}/__init__.py")).or_else(|| find(format!("{prefix}{relative}.py")))
     }
 }
 

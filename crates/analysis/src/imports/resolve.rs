@@ -125,6 +125,7 @@ fn target(module: &str, import: &RawImport, importer: usize, index: &ModuleIndex
         .or_else(|| module.rsplit_once('.').and_then(|(parent, _)| index.find(parent, importer)))
 }
 
+/// A script finds modules in its own directory; a module of a package does not (`import json` beside a `json.py`).
 fn beside(name: &str, import: &RawImport, importer: usize, index: &ModuleIndex<'_>) -> Option<usize> {
     (import.level == 0).then(|| index.find_beside(name, importer)).flatten()
 }

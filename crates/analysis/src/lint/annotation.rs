@@ -20,10 +20,9 @@ impl<'a> Checker<'a> {
             return;
         }
         let is_multiline = text.contains(['\n', '\r']);
-        let (opening, closing) = if is_multiline { ("(", ")") } else { ("", "") };
-        let parsed = Source::parse([opening, text, closing].concat());
+        let parsed = Source::parse(if is_multiline { format!("({text})") } else { text.to_owned() });
         if let ([Stmt::Expr(statement)], true) = (parsed.body(), parsed.is_valid()) {
-            let place = place.before(opening.len());
+            let place = if is_multiline { place.after_parenthesis() } else { place };
             let strings = Strings::Annotations;
             Reader { checker: self, place, strings, own_names: Vec::new() }.visit_expr(&statement.value);
         }
@@ -59,9 +58,9 @@ impl Place {
         }
     }
 
-    fn before(self, opening: usize) -> Self {
+    fn after_parenthesis(self) -> Self {
         match self {
-            Self::Text { start, end, .. } => Self::Text { start, end, moved: u32::from(opening > 0) },
+            Self::Text { start, end, moved } => Self::Text { start, end, moved: moved + 1 },
             Self::Literal(_) => self,
         }
     }

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 use menace_model::inventory::LintFinding;
 
 use super::finding::Findings;
-use super::scope::{Lookup, ScopeId, ScopeKind, Scopes};
+use super::lookup::Lookup;
+use super::scope::{ScopeId, ScopeKind, Scopes};
 use super::{noqa, pattern};
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
@@ -13,7 +14,7 @@ use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
 /// The findings of one file, sorted by line and rule. Broken files are judged without the rules about names: a part
 /// that did not parse may define or use any of them.
 pub(crate) fn findings(source: &Source) -> Vec<LintFinding> {
-    let mut checker = Checker::new(source);
+    let mut checker = Checker::new();
     checker.visit_body(source.body());
     checker.run_deferred();
     if source.is_valid() {
@@ -24,7 +25,6 @@ pub(crate) fn findings(source: &Source) -> Vec<LintFinding> {
 }
 
 pub(super) struct Checker<'a> {
-    pub(super) source: &'a Source,
     pub(super) scopes: Scopes<'a>,
     pub(super) findings: Findings<'a>,
     pub(super) context: Context,
@@ -72,9 +72,8 @@ struct Deferred<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(source: &'a Source) -> Self {
+    fn new() -> Self {
         Self {
-            source,
             scopes: Scopes::new(),
             findings: Findings::default(),
             context: Context::default(),
@@ -157,7 +156,7 @@ impl<'a> Visitor<'a> for Checker<'a> {
 
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
-            Stmt::Expr(expression) => self.expression_statement(expression),
+            Stmt::Expr(expression) => self.visit_expr(&expression.value),
             Stmt::Assign(assign) => self.assign(assign),
             Stmt::FunctionDef(function) => self.define_function(function),
             Stmt::ClassDef(class) => self.define_class(class),

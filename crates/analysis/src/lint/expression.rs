@@ -1,8 +1,9 @@
 //! Expressions that open scopes, bind names, or make strings into types.
 
+use super::binding::BindingKind;
 use super::check::{Checker, Strings, Work};
 use super::origin::Form;
-use super::scope::{BindingKind, ScopeKind};
+use super::scope::ScopeKind;
 use super::statement::InClass;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, ast};

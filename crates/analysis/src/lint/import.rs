@@ -1,7 +1,8 @@
 //! Imports, and `__all__`, which exports what they bring.
 
+use super::binding::{BindingKind, Import, ImportForm};
 use super::check::Checker;
-use super::scope::{BindingKind, Import, ImportForm, ScopeKind};
+use super::scope::ScopeKind;
 use crate::syntax::{Expr, Ranged, ast};
 
 impl<'a> Checker<'a> {
@@ -38,27 +39,17 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes the names in `__all__ = […]` and `__all__ += […]`.
+    /// Notes the names in `__all__ = […]` and `__all__ += […]`. Calls such as `__all__.extend(…)` are not followed;
+    /// ruff and pyflakes do not follow them either.
     pub(super) fn collect_exports(&mut self, targets: &[Expr], value: &'a Expr) {
         let is_all = |target: &Expr| matches!(target, Expr::Name(name) if name.id == "__all__");
         if self.scopes.current_kind() == ScopeKind::Module && targets.iter().any(is_all) {
             self.exports.extend(names_in(value));
         }
     }
-
-    /// Notes the names in `__all__.append(…)` and `__all__.extend([…])`.
-    pub(super) fn collect_exports_from_call(&mut self, statement: &'a Expr) {
-        let Expr::Call(call) = statement else { return };
-        let Expr::Attribute(method) = &*call.func else { return };
-        if matches!(method.attr.as_str(), "append" | "extend") {
-            for argument in &*call.arguments.args {
-                self.collect_exports(std::slice::from_ref(&*method.value), argument);
-            }
-        }
-    }
 }
 
-/// The strings in a sum of lists, tuples and single strings.
+/// The strings in a sum of lists and tuples.
 fn names_in(value: &Expr) -> Vec<&str> {
     let mut names = Vec::new();
     let mut pending = vec![value];
@@ -70,7 +61,7 @@ fn names_in(value: &Expr) -> Vec<&str> {
             Expr::Set(set) => pending.extend(&set.elts),
             Expr::BinOp(sum) => pending.extend([&*sum.left, &*sum.right]),
             Expr::Starred(starred) => pending.push(&starred.value),
-            Expr::Named(named) => pending.push(&named.value),
+            Expr::Named(assignment) => pending.push(&assignment.value),
             Expr::Call(call) if call.func.is_name_expr() => pending.extend(&*call.arguments.args),
             _ => {}
         }

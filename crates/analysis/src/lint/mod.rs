@@ -4,12 +4,14 @@
 //! known, as they do in Python. Behaviour follows ruff's rules of the same meaning.
 
 mod annotation;
+mod binding;
 mod builtins;
 mod check;
 mod default;
 mod expression;
 mod finding;
 mod import;
+mod lookup;
 mod noqa;
 mod origin;
 mod pattern;

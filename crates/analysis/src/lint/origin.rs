@@ -1,7 +1,8 @@
 //! Where a name comes from: enough to recognise the parts of `typing` and `collections` under any alias.
 
+use super::binding::{BindingKind, Import, ImportForm};
 use super::builtins;
-use super::scope::{BindingKind, Import, ImportForm, Scopes};
+use super::scope::Scopes;
 use crate::syntax::{Expr, ast};
 
 /// A name by the module that defines it.

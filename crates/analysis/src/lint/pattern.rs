@@ -77,7 +77,7 @@ fn is_plain_constant(expression: &Expr) -> bool {
 
 /// An f-string of one or several parts without a placeholder in any of them.
 pub(super) fn empty_f_string(string: &ast::ExprFString, findings: &mut Findings<'_>) {
-    if string.value.elements().any(|element| element.is_interpolation()) {
+    if string.value.elements().any(ast::InterpolatedStringElement::is_interpolation) {
         return;
     }
     for part in string.value.f_strings() {

@@ -2,8 +2,9 @@
 
 use menace_model::inventory::LintRule;
 
+use super::binding::BindingKind;
 use super::check::{Checker, Context, Strings, Work};
-use super::scope::{BindingKind, ScopeId, ScopeKind};
+use super::scope::{ScopeId, ScopeKind};
 use super::{builtins, default, pattern};
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, TextSize, ast};
@@ -253,11 +254,6 @@ impl<'a> Checker<'a> {
         if !is_attribute && builtins::is_hidden_by_assignment(name) {
             self.findings.add(LintRule::ShadowedBuiltin, offset, name);
         }
-    }
-
-    pub(super) fn expression_statement(&mut self, statement: &'a ast::StmtExpr) {
-        self.collect_exports_from_call(&statement.value);
-        self.visit_expr(&statement.value);
     }
 }
 

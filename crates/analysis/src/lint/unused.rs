@@ -1,9 +1,11 @@
 //! What is left at the end: names without a definition, and definitions without a use.
 
 use menace_model::inventory::LintRule;
+use rustc_hash::FxHashSet;
 
+use super::binding::{Binding, BindingKind, Import, ImportForm};
 use super::check::Checker;
-use super::scope::{Binding, BindingKind, Import, ImportForm, ScopeKind, Scopes};
+use super::scope::{ScopeId, ScopeKind, Scopes};
 
 impl Checker<'_> {
     pub(super) fn report_undefined(&mut self) {
@@ -18,6 +20,10 @@ impl Checker<'_> {
         for name in std::mem::take(&mut self.exports) {
             self.scopes.export(name);
         }
+        let used_packages = used_packages(&self.scopes);
+        let is_loaded_for_package = |binding: &Binding<'_>, import: Import<'_>| {
+            import.form == ImportForm::Submodule && used_packages.contains(&(binding.scope, binding.name))
+        };
         for binding in self.scopes.bindings().iter().filter(|binding| !binding.is_used) {
             match binding.kind {
                 BindingKind::Exception if !is_dummy(binding.name) => {
@@ -26,7 +32,10 @@ impl Checker<'_> {
                 BindingKind::Assignment if is_wasted(binding, &self.scopes) => {
                     self.findings.add(LintRule::UnusedVariable, binding.offset, binding.name);
                 }
-                BindingKind::Import(import) if is_needless(binding, import, &self.scopes) => {
+                BindingKind::Import(import)
+                    if is_needless(binding, import, &self.scopes)
+                        && !is_loaded_for_package(binding, import) =>
+                {
                     let name = import.alias.asname.as_ref().unwrap_or(&import.alias.name).as_str();
                     let rule = LintRule::UnusedImport;
                     self.findings.add_in_statement(rule, binding.offset, name, import.statement);
@@ -57,7 +66,7 @@ fn is_dummy(name: &str) -> bool {
     name.starts_with('_') && is_ascii_word && (ends_as_word || name.bytes().all(|byte| byte == b'_'))
 }
 
-/// Local names that pytest, IPython, Zope and debuggers look for in a frame.
+/// Local names that pytest, Zope and debuggers look for in a frame.
 fn is_read_by_tools(name: &str) -> bool {
     matches!(
         name,
@@ -70,7 +79,6 @@ fn is_needless(binding: &Binding<'_>, import: Import<'_>, scopes: &Scopes<'_>) -
         && !binding.is_shadowed
         && !binding.belongs_outside
         && !is_reexport(import)
-        && !is_loaded_for_its_package(binding, import, scopes)
 }
 
 /// `import x as x` and `from m import x as x` mean: this is for others.
@@ -78,19 +86,14 @@ fn is_reexport(import: Import<'_>) -> bool {
     import.alias.asname.as_ref().is_some_and(|name| name.as_str() == import.alias.name.as_str())
 }
 
-/// `import numpy.linalg` next to a used `import numpy as np`: it makes `np.linalg` work.
-fn is_loaded_for_its_package(binding: &Binding<'_>, import: Import<'_>, scopes: &Scopes<'_>) -> bool {
-    let is_its_package = |other: &Binding<'_>| match other.kind {
-        BindingKind::Import(package) => {
-            package.form == ImportForm::Module
-                && package.module == binding.name
-                && package.alias.asname.is_some()
+/// Packages that are imported under another name and used: next to `import numpy as np`, `import numpy.linalg` is
+/// there to make `np.linalg` work.
+fn used_packages<'a>(scopes: &Scopes<'a>) -> FxHashSet<(ScopeId, &'a str)> {
+    let package = |binding: &Binding<'a>| match binding.kind {
+        BindingKind::Import(import) if binding.is_used && import.form == ImportForm::Module => {
+            import.alias.asname.as_ref().map(|_| (binding.scope, import.module))
         }
-        _ => false,
+        _ => None,
     };
-    import.form == ImportForm::Submodule
-        && scopes
-            .bindings()
-            .iter()
-            .any(|other| other.is_used && other.scope == binding.scope && is_its_package(other))
+    scopes.bindings().iter().filter_map(package).collect()
 }

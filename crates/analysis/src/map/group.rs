@@ -102,7 +102,8 @@ fn cohesion(graph: &Graph, partition: &Partition, members: &[usize]) -> f64 {
 fn weight_inside(graph: &Graph, partition: &Partition, node: usize) -> f64 {
     let community = partition.community_of(node);
     let links = graph.links(node).iter().filter(|link| partition.community_of(link.node) == community);
-    links.map(|link| link.weight).sum()
+    // Not `sum`, whose zero is negative and would be written to the file as -0.0.
+    links.fold(0.0, |sum, link| sum + link.weight)
 }
 
 #[cfg(test)]

@@ -149,6 +149,7 @@ proptest! {
         prop_assert_eq!(&listed, &map.modules.keys().map(String::as_str).collect::<Vec<_>>());
         prop_assert!(map.modularity.is_finite());
         prop_assert!(map.groups.iter().all(|group| (0.0..=1.0).contains(&group.cohesion)));
+        prop_assert!(map.groups.iter().all(|group| group.cohesion.is_sign_positive()));
         prop_assert!(map.groups.windows(2).all(|pair| pair[0].modules.len() >= pair[1].modules.len()));
     }
 

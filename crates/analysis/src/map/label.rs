@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::partition::Partition;
 use super::random::SplitMix64;
 
-/// Real graphs settle in under ten sweeps; the limit only guards against drifting float sums.
+/// Nothing proves that label propagation settles: weights that differ only by rounding could trade places for ever.
 const MAXIMUM_SWEEPS: usize = 100;
 
 /// Groups the nodes of a graph. The seed decides the order of visits and the ties.
@@ -34,7 +34,7 @@ pub(crate) fn label_propagation(graph: &Graph, random: &mut SplitMix64) -> Parti
 
 /// A tie keeps the current label, so that sweeps come to an end. Other ties are drawn: were the lowest label to
 /// win them all, it would flood the graph in the first sweep, when every label still weighs about the same (on
-/// the planted partition of the tests that costs a quarter of the modularity).
+/// the planted partition of the tests that leaves 0.28 of a modularity of 0.51).
 ///
 /// `weight_of_label` is scratch space: all zero on entry and on return.
 fn heaviest_label(

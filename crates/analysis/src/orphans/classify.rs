@@ -13,6 +13,7 @@ use super::names::{is_test, legacy_word};
 
 /// The switches of orphan discovery.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, named after its variable")]
 pub struct OrphanOptions {
     /// Look for orphans at all (`SANDBOX_DISABLE_ORPHAN_SCAN`).
     pub enabled: bool,

@@ -8,5 +8,4 @@ mod reports;
 pub use classify::OrphanOptions;
 pub(crate) use classify::{Candidate, classify};
 pub(crate) use liveness::entry_roles;
-pub(crate) use names::is_test;
 pub use reports::{OrphanFileError, OrphanFiles, write_orphan_files};

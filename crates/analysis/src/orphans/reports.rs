@@ -26,7 +26,8 @@ struct OrphanClassifications<'a> {
 
 #[derive(Debug, Serialize)]
 struct Classification<'a> {
-    classification: OrphanClass,
+    #[serde(rename = "classification")]
+    class: OrphanClass,
     parents: &'a [String],
     redundant: bool,
     reason: &'a str,
@@ -86,7 +87,7 @@ fn is_redundant(orphan: &Orphan) -> bool {
 
 fn classification(orphan: &Orphan) -> Classification<'_> {
     Classification {
-        classification: orphan.class,
+        class: orphan.class,
         parents: &orphan.parents,
         redundant: is_redundant(orphan),
         reason: &orphan.reason,

@@ -91,10 +91,10 @@ enum Origin {
 }
 
 fn look(file: &PythonFile, known: Option<Entry>, recorded_ns: i128) -> Looked {
-    if let Some(entry) = known.as_ref().filter(|entry| entry.is_proven_by(&file.stamp)) {
-        let _ = entry;
-        return Looked { entry: known.expect("just seen"), origin: Origin::Unchanged };
-    }
+    let known = match known {
+        Some(entry) if entry.is_proven_by(&file.stamp) => return Looked { entry, origin: Origin::Unchanged },
+        known => known,
+    };
     let bytes = match read(&file.absolute, file.stamp.size) {
         Ok(bytes) => bytes,
         Err(error) => {

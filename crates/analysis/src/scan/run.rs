@@ -7,6 +7,7 @@ use std::time::Instant;
 use menace_model::inventory::Inventory;
 
 use crate::files::{WalkError, walk};
+use crate::imports::local_dependencies;
 use crate::map::Edge;
 use crate::orphans::OrphanOptions;
 
@@ -62,6 +63,18 @@ pub struct Scan {
     pub inventory: Inventory,
     /// Import edges by index into `inventory.modules`, weighted by imports and calls: the module map's input.
     pub edges: Vec<Edge>,
+}
+
+impl Scan {
+    /// The repository's modules that a module needs at run time, at most `depth` imports away, nearest first.
+    pub fn local_dependencies(&self, path: &str, depth: Option<usize>) -> Option<Vec<&str>> {
+        let modules = &self.inventory.modules;
+        let start = modules.iter().position(|module| module.path == path || module.name == path)?;
+        let targets =
+            |module| self.edges.iter().filter(|edge| edge.from == module).map(|edge| edge.to).collect();
+        let needed = local_dependencies(start, depth, targets);
+        Some(needed.into_iter().map(|module| modules[module].path.as_str()).collect())
+    }
 }
 
 /// Scans the repository at `root`. `churn` is asked late, so that it can be collected while files are read.

@@ -164,9 +164,22 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// A relative name counts only where the package it is relative to is written beside it.
     fn dynamic_import(&mut self, node: &ast::ExprCall) {
-        if let Some(Expr::StringLiteral(module)) = node.arguments.args.first() {
-            self.names.dynamic(module.value.to_str(), self.source.first_line(node));
+        let Some(Expr::StringLiteral(module)) = node.arguments.args.first() else { return };
+        let line = self.source.first_line(node);
+        let module = module.value.to_str();
+        if !module.starts_with('.') {
+            return self.names.dynamic(module, line);
+        }
+        match node.arguments.find_argument_value("package", 1) {
+            Some(Expr::StringLiteral(package)) if !module.starts_with("..") => {
+                self.names.dynamic(&format!("{}{module}", package.value.to_str()), line);
+            }
+            Some(Expr::Name(package)) if package.id.as_str() == "__package__" => {
+                self.names.dynamic(module, line);
+            }
+            _ => {}
         }
     }
 
@@ -207,8 +220,8 @@ fn is_type_checking(test: &Expr) -> bool {
 }
 
 /// `__name__ == "__main__"`, either way round.
-fn is_main_guard(test: &Expr) -> bool {
-    let Expr::Compare(node) = test else { return false };
+fn is_main_guard(condition: &Expr) -> bool {
+    let Expr::Compare(node) = condition else { return false };
     let sides = [&*node.left, node.comparators.first().unwrap_or(&node.left)];
     let is_name = |side: &&Expr| matches!(side, Expr::Name(name) if name.id.as_str() == "__name__");
     let is_main =

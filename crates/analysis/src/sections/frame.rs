@@ -27,9 +27,9 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn add_use(&mut self, parameter: usize, used: ParameterUse) {
-        let uses = &mut self.uses[parameter];
-        if uses.len() < MAX_USES && !uses.contains(&used) {
-            uses.push(used);
+        let known = &mut self.uses[parameter];
+        if known.len() < MAX_USES && !known.contains(&used) {
+            known.push(used);
         }
     }
 

@@ -40,13 +40,9 @@ impl<'a> ImportedNames<'a> {
     pub(super) fn import(&mut self, source: &Source, node: &'a ast::StmtImport, kind: ImportKind) {
         for alias in &node.names {
             let module = alias.name.as_str();
-            let (name, qualified) = match &alias.asname {
-                Some(asname) => (asname.as_str(), module),
-                None => {
-                    let root = module.split('.').next().unwrap_or(module);
-                    (root, root)
-                }
-            };
+            let root = module.split('.').next().unwrap_or(module);
+            let (name, qualified) =
+                alias.asname.as_ref().map_or((root, root), |asname| (asname.as_str(), module));
             self.add(
                 name,
                 qualified.to_owned(),

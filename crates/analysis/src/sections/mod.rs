@@ -9,6 +9,6 @@ mod imports;
 mod signature;
 mod uses;
 
-pub(crate) use collect::{Collected, collect};
+pub(crate) use collect::collect;
 pub(crate) use docstring::docstring_of;
 pub(crate) use imports::RawImport;

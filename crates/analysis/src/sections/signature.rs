@@ -29,13 +29,13 @@ pub(super) fn parameters(source: &Source, parameters: &ast::Parameters) -> Vec<P
             one_parameter(source, &parameter.parameter, kind, default)
         }
     };
-    let variadic = |kind| move |parameter: &Box<ast::Parameter>| one_parameter(source, parameter, kind, None);
+    let variadic = |kind| move |parameter: &ast::Parameter| one_parameter(source, parameter, kind, None);
     let mut list = Vec::with_capacity(parameters.len());
     list.extend(parameters.posonlyargs.iter().map(with_default(ParameterKind::PositionalOnly)));
     list.extend(parameters.args.iter().map(with_default(ParameterKind::PositionalOrKeyword)));
-    list.extend(parameters.vararg.iter().map(variadic(ParameterKind::VarPositional)));
+    list.extend(parameters.vararg.as_deref().into_iter().map(variadic(ParameterKind::VarPositional)));
     list.extend(parameters.kwonlyargs.iter().map(with_default(ParameterKind::KeywordOnly)));
-    list.extend(parameters.kwarg.iter().map(variadic(ParameterKind::VarKeyword)));
+    list.extend(parameters.kwarg.as_deref().into_iter().map(variadic(ParameterKind::VarKeyword)));
     list
 }
 

@@ -8,7 +8,7 @@ mod lines;
 mod nesting;
 mod source;
 
-pub(crate) use decode::{DecodeError, decode};
+pub(crate) use decode::decode;
 pub(crate) use lines::LineIndex;
 pub(crate) use source::Source;
 

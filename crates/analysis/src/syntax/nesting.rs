@@ -25,8 +25,7 @@ fn bound(bytes: &[u8]) -> usize {
             b'"' | b'\'' => {
                 // Strings in a row are one node, but an f-string can nest; its braces are counted as one level each.
                 let end = end_of_string(bytes, index);
-                element +=
-                    1 + bytes[index..end].iter().filter(|byte| **byte == b'{').count().min(MAX_NESTING / 10);
+                element += 1 + bytes[index..end].split(|byte| *byte == b'{').count().min(MAX_NESTING / 10);
                 index = end;
                 deepest = deepest.max(outer + element);
                 continue;

@@ -77,7 +77,7 @@ fn risk_table(inventory: &Inventory, top: usize) -> String {
             grouped(module.lint.len()).into(),
         ]);
     }
-    let basis = inventory.modules.first().map(|module| risk_basis(module)).unwrap_or_default();
+    let basis = inventory.modules.first().map(risk_basis).unwrap_or_default();
     heading("Risk", &styled(basis, Style::Dim)) + &table.text() + &rest(modules.len(), top)
 }
 

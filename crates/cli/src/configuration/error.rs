@@ -10,7 +10,7 @@ pub(crate) enum ConfigurationError {
     #[error("failed to read {path}: {source}\nhint: unset SANDBOX_SETTINGS_YAML, or create the file")]
     ReadYaml { path: PathBuf, source: std::io::Error },
     #[error("failed to parse {path}: {source}")]
-    ParseYaml { path: PathBuf, source: serde_saphyr::Error },
+    ParseYaml { path: PathBuf, source: Box<serde_saphyr::Error> },
     #[error(
         "{path} is not a mapping of settings\nhint: write one `name: value` per line; `menace config` lists the names"
     )]

@@ -25,8 +25,10 @@ pub(super) fn read(path: &Path, is_required: bool) -> Result<YamlSettings, Confi
     if text.trim().is_empty() {
         return Ok(from_entries([]));
     }
-    let document: Value = serde_saphyr::from_str(&text)
-        .map_err(|source| ConfigurationError::ParseYaml { path: path.to_owned(), source })?;
+    let document: Value = serde_saphyr::from_str(&text).map_err(|source| ConfigurationError::ParseYaml {
+        path: path.to_owned(),
+        source: Box::new(source),
+    })?;
     match document {
         Value::Object(entries) => Ok(from_entries(entries)),
         Value::Null => Ok(from_entries([])),

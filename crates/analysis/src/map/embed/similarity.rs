@@ -3,6 +3,8 @@
 //! Most pairs of modules share few terms. Walking, for one vector, the lists of vectors that share each of its
 //! terms touches only the products that are not zero.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::SparseVector;
@@ -15,20 +17,25 @@ pub(crate) struct SimilarPair {
     pub(crate) cosine: f64,
 }
 
-/// Equal documents must pass a threshold of one in spite of rounding.
-const ROUNDING: f64 = 1e-9;
+/// Cosines are right to about this much: they are sums of hundreds of products, each of seven digits.
+const ROUNDING: f64 = 1e-6;
 
-/// All pairs whose cosine is positive and at least `threshold`, sorted.
+/// A dimension is common when one vector in so many has it.
+const COMMON_SHARE: usize = 4;
+
+/// All pairs whose cosine is positive and at least `threshold`, sorted. Equal vectors have a cosine of one, in spite
+/// of rounding, and so pass every threshold.
 pub(crate) fn similar_pairs(vectors: &[SparseVector], threshold: f64) -> Vec<SimilarPair> {
     let mut index = InvertedIndex::new(vectors);
-    let mut cosines = vec![0.0; vectors.len()];
+    let mut cosines = vec![0.0_f32; vectors.len()];
     let mut pairs = Vec::new();
     for left in 0..vectors.len() {
         index.add_cosines_with_later(left, &mut cosines);
         for (right, cosine) in cosines.iter_mut().enumerate().skip(left + 1) {
-            let cosine = std::mem::take(cosine);
-            if cosine > 0.0 && cosine + ROUNDING >= threshold {
-                pairs.push(SimilarPair { left, right, cosine: cosine.min(1.0) });
+            let cosine = f64::from(std::mem::take(cosine));
+            let cosine = if cosine + ROUNDING >= 1.0 { 1.0 } else { cosine };
+            if cosine > ROUNDING && cosine >= threshold {
+                pairs.push(SimilarPair { left, right, cosine });
             }
         }
     }
@@ -36,41 +43,110 @@ pub(crate) fn similar_pairs(vectors: &[SparseVector], threshold: f64) -> Vec<Sim
 }
 
 /// For every dimension, the vectors that are not zero there.
+///
+/// Values are half the size of those in the vectors: walking them is nearly all the work, and a cosine needs six
+/// digits, not fifteen.
 struct InvertedIndex {
-    /// Each vector's entries with dimensions renumbered without gaps: an embedder may use any `u32`.
-    rows: Vec<Vec<(usize, f64)>>,
-    columns: Vec<Vec<(usize, f64)>>,
-    /// How many vectors at the start of each column have had their turn.
-    done: Vec<usize>,
+    rows: Vec<Row>,
+    /// The values of all vectors in each common dimension. Where most are not zero, adding all is faster than
+    /// finding the right ones: the compiler turns it into vector instructions. Every dimension of a neural
+    /// embedding is common.
+    common: Vec<Vec<f32>>,
+    /// The entries of all rare dimensions, one dimension after the other.
+    rare: Vec<Entry>,
+    /// What is left of each rare dimension: the vectors that have not had their turn.
+    remaining: Vec<Range<usize>>,
+}
+
+/// A vector's entries by kind. Dimensions that no other vector has are left out.
+#[derive(Default)]
+struct Row {
+    common: Vec<Entry>,
+    rare: Vec<Entry>,
+}
+
+/// A value that is not zero, and where: for a row the dimension, for a dimension the vector.
+#[derive(Clone, Copy)]
+struct Entry {
+    position: u32,
+    value: f32,
+}
+
+/// Where a dimension is in the index.
+#[derive(Clone, Copy)]
+enum Place {
+    Common(u32),
+    Rare(u32),
 }
 
 impl InvertedIndex {
     fn new(vectors: &[SparseVector]) -> Self {
-        let mut column_of: FxHashMap<u32, usize> = FxHashMap::default();
-        let mut columns: Vec<Vec<(usize, f64)>> = Vec::new();
-        let mut rows = Vec::with_capacity(vectors.len());
-        for (number, vector) in vectors.iter().enumerate() {
-            let place = |&(dimension, value): &(u32, f64)| {
-                let column = *column_of.entry(dimension).or_insert(columns.len());
-                if column == columns.len() {
-                    columns.push(Vec::new());
+        let mut index =
+            Self { rows: Vec::new(), common: Vec::new(), rare: Vec::new(), remaining: Vec::new() };
+        let places = index.reserve_dimensions(vectors);
+        for (number, vector) in (0_u32..).zip(vectors) {
+            let mut row = Row::default();
+            for &(dimension, value) in vector.entries() {
+                #[expect(clippy::cast_possible_truncation, reason = "fewer digits are wanted")]
+                let value = value as f32;
+                match places.get(&dimension) {
+                    Some(&Place::Common(position)) => {
+                        index.common[position as usize][number as usize] = value;
+                        row.common.push(Entry { position, value });
+                    }
+                    Some(&Place::Rare(position)) => {
+                        let remaining = &mut index.remaining[position as usize];
+                        index.rare[remaining.end] = Entry { position: number, value };
+                        remaining.end += 1;
+                        row.rare.push(Entry { position, value });
+                    }
+                    None => {}
                 }
-                columns[column].push((number, value));
-                (column, value)
-            };
-            rows.push(vector.entries().iter().map(place).collect());
+            }
+            index.rows.push(row);
         }
-        let done = vec![0; columns.len()];
-        Self { rows, columns, done }
+        index
+    }
+
+    /// Makes room for the dimensions that at least two vectors have. An embedder may use any `u32`, so they are
+    /// renumbered without gaps; the numbers do not show in the result.
+    fn reserve_dimensions(&mut self, vectors: &[SparseVector]) -> FxHashMap<u32, Place> {
+        let mut entry_counts: FxHashMap<u32, usize> = FxHashMap::default();
+        for (dimension, _) in vectors.iter().flat_map(SparseVector::entries) {
+            *entry_counts.entry(*dimension).or_default() += 1;
+        }
+        let mut rare_entries = 0;
+        let number = |count: usize| u32::try_from(count).expect("there are no more places than dimensions");
+        let mut place = |entry_count: usize| {
+            if entry_count >= vectors.len().div_ceil(COMMON_SHARE) {
+                self.common.push(vec![0.0; vectors.len()]);
+                return Place::Common(number(self.common.len() - 1));
+            }
+            self.remaining.push(rare_entries..rare_entries);
+            rare_entries += entry_count;
+            Place::Rare(number(self.remaining.len() - 1))
+        };
+        let shared = entry_counts.into_iter().filter(|(_, count)| *count > 1);
+        let places = shared.map(|(dimension, count)| (dimension, place(count))).collect();
+        self.rare = vec![Entry { position: 0, value: 0.0 }; rare_entries];
+        places
     }
 
     /// Adds to `cosines` the cosine between one vector and every later one. Vectors take their turns in order, so
-    /// that the one whose turn it is comes first in what is left of all its columns.
-    fn add_cosines_with_later(&mut self, vector: usize, cosines: &mut [f64]) {
-        for &(column, value) in &self.rows[vector] {
-            self.done[column] += 1;
-            for &(other, other_value) in &self.columns[column][self.done[column]..] {
-                cosines[other] += value * other_value;
+    /// that the one whose turn it is comes first in what is left of all its dimensions.
+    fn add_cosines_with_later(&mut self, vector: usize, cosines: &mut [f32]) {
+        let later = vector + 1..cosines.len();
+        for entry in &self.rows[vector].common {
+            let values = &self.common[entry.position as usize][later.clone()];
+            for (cosine, value) in cosines[later.clone()].iter_mut().zip(values) {
+                *cosine += entry.value * value;
+            }
+        }
+        for entry in &self.rows[vector].rare {
+            let remaining = &mut self.remaining[entry.position as usize];
+            remaining.start += 1;
+            for other in &self.rare[remaining.clone()] {
+                cosines[other.position as usize] += entry.value * other.value;
             }
         }
     }
@@ -96,7 +172,7 @@ mod tests {
         let vectors = [twin.clone(), SparseVector::default(), twin, SparseVector::default()];
         let pairs = similar_pairs(&vectors, 1.0);
         assert_eq!(pairs.len(), 1);
-        assert_eq!((pairs[0].left, pairs[0].right), (0, 2));
+        assert_eq!(pairs[0], SimilarPair { left: 0, right: 2, cosine: 1.0 });
         assert_eq!(similar_pairs(&vectors, 0.0).len(), 1);
     }
 

@@ -6,9 +6,9 @@ use super::stop_words::is_stop_word;
 ///
 /// Words are cut at bytes, which is fast; [`for_each_term`] cuts them again where other scripts have punctuation.
 pub(crate) fn words(document: &str) -> impl Iterator<Item = &str> {
-    document
-        .split(|character: char| character.is_ascii() && !is_word_character(character))
-        .filter(|word| !word.is_empty())
+    let separates =
+        |character: char| character.is_ascii() && !character.is_ascii_alphanumeric() && character != '_';
+    document.split(separates).filter(|word| !word.is_empty())
 }
 
 /// Calls `visit` with every term of a word, in lower case and in order.

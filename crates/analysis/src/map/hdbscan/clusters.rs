@@ -3,7 +3,6 @@
 use super::condensed_tree::{CondensedTree, ROOT};
 use super::dendrogram::Dendrogram;
 use super::reachability::{NearPair, mutually_reachable};
-use super::spanning_forest::spanning_forest;
 
 /// What counts as dense.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +23,7 @@ pub(crate) fn hdbscan(
 ) -> Vec<Option<usize>> {
     let minimum_size = options.minimum_cluster_size.max(2);
     let reachable = mutually_reachable(point_count, pairs, options.minimum_samples);
-    let dendrogram = Dendrogram::new(point_count, spanning_forest(point_count, &reachable));
+    let dendrogram = Dendrogram::new(point_count, reachable);
     let tree = CondensedTree::new(&dendrogram, minimum_size, options.farthest);
     let chosen = chosen_clusters(&tree);
     tree.last_cluster_of.iter().map(|&cluster| chosen[cluster]).collect()
@@ -57,6 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::map::partition::Partition;
 
     /// Clusters points of the plane.
     fn clusters(points: &[[f64; 2]], options: &DensityOptions) -> Vec<Option<usize>> {
@@ -119,6 +119,16 @@ mod tests {
         assert_eq!(clusters[3..], [None, None]);
     }
 
+    /// Where scikit-learn would give the point in the middle to either side, depending on the order of its input.
+    #[test]
+    fn a_point_midway_between_two_clusters_belongs_to_neither() {
+        let points = [-4.0, -3.5, -3.0, 0.0, 3.0, 3.5, 4.0].map(|x| [x, 0.0]);
+        let clusters = clusters(&points, &SMALL);
+        assert!(clusters[0].is_some() && clusters[0] == clusters[2]);
+        assert!(clusters[4].is_some() && clusters[4] == clusters[6]);
+        assert_eq!(clusters[3], None);
+    }
+
     #[test]
     fn points_in_the_same_place_are_one_cluster() {
         let points = [[0.0, 0.0], [0.0, 0.0], [0.0, 0.0], [9.0, 9.0], [9.0, 9.0], [9.0, 9.0]];
@@ -128,6 +138,27 @@ mod tests {
     }
 
     proptest! {
+        /// On a small grid nearly all distances are tied.
+        #[test]
+        fn the_order_of_the_points_does_not_show(
+            points in proptest::collection::vec((0_i32..7, 0_i32..7), 0..50),
+            rotation in 0_usize..50,
+        ) {
+            let mut points: Vec<[f64; 2]> =
+                points.into_iter().map(|(x, y)| [f64::from(x), f64::from(y)]).collect();
+            let label = |cluster: Option<usize>, point: usize| cluster.map_or(2 * point, |cluster| 2 * cluster + 1);
+            let labels = |clusters: Vec<Option<usize>>| -> Vec<usize> {
+                clusters.into_iter().zip(0..).map(|(cluster, point)| label(cluster, point)).collect()
+            };
+            let options = DensityOptions { minimum_samples: 3, ..SMALL };
+            let mut expected = labels(clusters(&points, &options));
+            let rotation = rotation % points.len().max(1);
+            points.rotate_left(rotation);
+            expected.rotate_left(rotation);
+            let actual = labels(clusters(&points, &options));
+            prop_assert_eq!(Partition::from_labels(&actual), Partition::from_labels(&expected));
+        }
+
         #[test]
         fn every_cluster_has_the_minimum_size(
             points in proptest::collection::vec((0_i32..12, 0_i32..12), 0..60),

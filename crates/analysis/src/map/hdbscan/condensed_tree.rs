@@ -9,7 +9,7 @@ use super::dendrogram::Dendrogram;
 pub(crate) const ROOT: usize = 0;
 
 /// A zero distance would be an infinite density; equal documents are this dense instead.
-const SMALLEST_DISTANCE: f64 = 1e-6;
+const SMALLEST_DISTANCE: f64 = 1e-3;
 
 /// Clusters, each after its parent, and where every point was last.
 pub(crate) struct CondensedTree {
@@ -47,7 +47,7 @@ impl CondensedTree {
         tree
     }
 
-    /// Removes the join at the top of a node; returns the parts that are still clusters.
+    /// Undoes the joins at the farthest distance within a node; returns the parts that are still clusters.
     fn take_apart(
         &mut self,
         dendrogram: &Dendrogram,
@@ -55,30 +55,25 @@ impl CondensedTree {
         cluster: usize,
         minimum_size: usize,
     ) -> Vec<(usize, usize)> {
-        let Some(join) = dendrogram.join(node) else {
-            self.last_cluster_of[node] = cluster;
-            return Vec::new();
-        };
+        let Some(join) = dendrogram.join(node) else { return Vec::new() };
         let density = density(join.distance);
-        let is_sizeable = |child: usize| dendrogram.size(child) >= minimum_size;
-        let is_split = join.children.into_iter().all(is_sizeable);
-        let mut remaining = Vec::new();
-        for child in join.children {
-            if !is_split && is_sizeable(child) {
-                remaining.push((child, cluster));
-                continue;
-            }
-            let growth = density - self.clusters[cluster].birth;
-            self.clusters[cluster].stability += growth * dendrogram.size(child) as f64;
-            if is_split {
-                remaining.push((child, self.appear(cluster, density)));
-            } else {
-                for point in dendrogram.points(child) {
-                    self.last_cluster_of[point] = cluster;
-                }
-            }
+        let growth = density - self.clusters[cluster].birth;
+        let (sizeable, fallen): (Vec<usize>, Vec<usize>) = dendrogram
+            .parts(node, join.distance)
+            .into_iter()
+            .partition(|&part| dendrogram.size(part) >= minimum_size);
+        for point in fallen.into_iter().flat_map(|part| dendrogram.points(part)) {
+            self.last_cluster_of[point] = cluster;
+            self.clusters[cluster].stability += growth;
         }
-        remaining
+        if let [remainder] = sizeable[..] {
+            return vec![(remainder, cluster)];
+        }
+        let split = sizeable.into_iter().map(|part| {
+            self.clusters[cluster].stability += growth * dendrogram.size(part) as f64;
+            (part, self.appear(cluster, density))
+        });
+        split.collect()
     }
 
     fn appear(&mut self, parent: usize, birth: f64) -> usize {

@@ -12,19 +12,23 @@ pub(crate) struct Dendrogram {
 
 /// Two nodes that become one at a distance.
 pub(crate) struct Join {
-    pub(crate) children: [usize; 2],
+    children: [usize; 2],
     pub(crate) distance: f64,
     size: usize,
 }
 
 impl Dendrogram {
-    /// Joins along the pairs of a spanning forest, nearest first and then in the given order.
-    pub(crate) fn new(point_count: usize, mut forest: Vec<NearPair>) -> Self {
-        forest.sort_by(|left, right| left.distance.total_cmp(&right.distance));
+    /// Joins along the pairs, nearest first (Kruskal's algorithm: the pairs that join anything are the minimum
+    /// spanning forest).
+    pub(crate) fn new(point_count: usize, mut pairs: Vec<NearPair>) -> Self {
+        pairs.sort_by(|left, right| left.distance.total_cmp(&right.distance));
         let mut dendrogram = Self { point_count, joins: Vec::new(), tops: Vec::new() };
         let mut parents: Vec<usize> = (0..point_count).collect();
-        for pair in forest {
+        for pair in pairs {
             let children = [topmost(&mut parents, pair.left), topmost(&mut parents, pair.right)];
+            if children[0] == children[1] {
+                continue;
+            }
             let node = parents.len();
             parents.push(node);
             for child in children {
@@ -58,15 +62,20 @@ impl Dendrogram {
 
     /// The points a node holds.
     pub(crate) fn points(&self, node: usize) -> Vec<usize> {
-        let mut points = Vec::new();
+        self.parts(node, 0.0)
+    }
+
+    /// The nodes into which a node comes apart when joins at `distance` or farther are undone.
+    pub(crate) fn parts(&self, node: usize, distance: f64) -> Vec<usize> {
+        let mut parts = Vec::new();
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
             match self.join(node) {
-                Some(join) => pending.extend(join.children),
-                None => points.push(node),
+                Some(join) if join.distance >= distance => pending.extend(join.children),
+                _ => parts.push(node),
             }
         }
-        points
+        parts
     }
 }
 
@@ -89,13 +98,15 @@ mod tests {
 
     #[test]
     fn joins_the_nearest_first() {
-        let dendrogram = Dendrogram::new(4, vec![pair(0, 1, 5.0), pair(1, 2, 1.0), pair(2, 3, 2.0)]);
+        let pairs = vec![pair(0, 1, 5.0), pair(1, 2, 1.0), pair(2, 3, 2.0), pair(1, 3, 3.0)];
+        let dendrogram = Dendrogram::new(4, pairs);
         let joins: Vec<_> = dendrogram.joins.iter().map(|join| (join.children, join.size)).collect();
         assert_eq!(joins, [([1, 2], 2), ([4, 3], 3), ([0, 5], 4)]);
         assert_eq!(dendrogram.tops(), [6]);
         let mut points = dendrogram.points(5);
         points.sort_unstable();
         assert_eq!(points, [1, 2, 3]);
+        assert_eq!(dendrogram.parts(6, 2.0), [3, 4, 0]);
     }
 
     #[test]

@@ -1,16 +1,19 @@
 //! HDBSCAN: groups are regions that stay dense over a wide range of densities; the rest is noise.
 //!
 //! Campello, Moulavi and Sander, "Density-based clustering based on hierarchical density estimates" (2013), in
-//! the order of the paper: mutual reachability, spanning tree, single linkage, condensed tree, selection by stability.
+//! the order of the paper: mutual reachability, single linkage, condensed tree, selection by stability.
 //!
 //! The paper works on the distances between all points. We take only the pairs that the threshold relates: the
 //! rest could do no more than join what the threshold keeps apart, and are most of the n²/2.
+//!
+//! Mutual reachability is full of ties. As the paper asks, what comes apart at one distance comes apart at once,
+//! so that the clusters do not depend on the order of the points. (Other implementations break ties in the order
+//! of a spanning tree: scikit-learn's answer can change when its input is shuffled.)
 
 mod clusters;
 mod condensed_tree;
 mod dendrogram;
 mod reachability;
-mod spanning_forest;
 
 pub(super) use clusters::{DensityOptions, hdbscan};
 pub(super) use reachability::NearPair;

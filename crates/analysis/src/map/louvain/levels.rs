@@ -9,8 +9,8 @@ use crate::map::modularity::modularity;
 use crate::map::partition::Partition;
 use crate::map::random::SplitMix64;
 
-/// Further passes start from the last result and stop as soon as one finds nothing better; most graphs need two
-/// or three.
+/// Further passes start from the last result and stop as soon as one finds nothing better; the limit bounds the
+/// time on graphs where every pass still finds a little.
 const MAXIMUM_PASSES: usize = 10;
 
 /// A pass that gains less than this has only rearranged ties.

@@ -1,7 +1,7 @@
 //! The first phase: nodes move to the neighbouring community that gains most, until none wants to move.
 //!
-//! A queue holds the nodes whose surroundings changed, as in Leiden; Louvain's repeated sweeps over all nodes
-//! find the same communities with several times the visits.
+//! A queue holds the nodes whose surroundings changed, as in Leiden; Louvain's repeated sweeps visit every node
+//! again to find the few that still move.
 
 use std::collections::VecDeque;
 

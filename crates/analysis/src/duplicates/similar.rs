@@ -106,7 +106,7 @@ fn similarity(left: &Fingerprint, right: &Fingerprint) -> f64 {
 mod tests {
     use super::super::fingerprint;
     use super::*;
-    use crate::syntax::Source;
+    use crate::syntax::{Source, Vocabulary};
 
     fn module(statements: usize, changed: usize) -> Fingerprint {
         let text: String = (0..statements)
@@ -115,7 +115,7 @@ mod tests {
                 format!("value_{number} = compute({number}, [first, second])\n")
             })
             .collect();
-        fingerprint(&Source::parse(text))
+        fingerprint(&Vocabulary::new(&Source::parse(text)))
     }
 
     #[test]

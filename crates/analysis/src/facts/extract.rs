@@ -3,7 +3,7 @@
 use crate::duplicates::fingerprint;
 use crate::measures::{count_lines, halstead, maintainability_index, token_entropy};
 use crate::sections::{collect, docstring_of};
-use crate::syntax::{Source, decode};
+use crate::syntax::{Source, Vocabulary, decode};
 use crate::{lint, security};
 
 use super::FileFacts;
@@ -15,6 +15,7 @@ const MAX_DIAGNOSTICS: usize = 20;
 pub(crate) fn extract(bytes: Vec<u8>) -> FileFacts {
     let (text, decode_error) = decode(bytes);
     let source = Source::parse(text);
+    let vocabulary = Vocabulary::new(&source);
     let collected = collect(&source);
     let lines = count_lines(&source);
     let halstead = halstead(source.body());
@@ -31,10 +32,10 @@ pub(crate) fn extract(bytes: Vec<u8>) -> FileFacts {
         lines,
         halstead,
         maintainability,
-        entropy: token_entropy(&source),
+        entropy: token_entropy(&vocabulary),
         findings: security::findings(&source),
         lint: lint::findings(&source),
-        fingerprint: fingerprint(&source),
+        fingerprint: fingerprint(&vocabulary),
         dotted_strings: collected.dotted_strings,
         has_main_guard: collected.has_main_guard,
         has_shebang: source.text().starts_with("#!"),

@@ -2,6 +2,8 @@
 
 mod extract;
 mod legacy;
+#[cfg(test)]
+mod robustness_tests;
 
 pub(crate) use extract::extract;
 

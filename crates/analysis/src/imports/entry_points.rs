@@ -10,6 +10,8 @@ use super::roots::read_toml;
 /// A reference to a module from outside the import graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EntryPointDeclaration {
+    /// The project file that declares it.
+    pub(crate) file: String,
     /// `shop.cli`, without the attribute.
     pub(crate) module: String,
     /// What a user is told: `console script shop`.
@@ -23,11 +25,12 @@ pub(crate) fn declared_entry_points(root: &Path, project_files: &[String]) -> De
     let mut found = Vec::new();
     for file in project_files {
         let path = root.join(file);
-        match file.rsplit('/').next() {
-            Some("pyproject.toml") => found.extend(read_toml(&path).iter().flat_map(from_pyproject)),
-            Some("setup.py") => found.extend(read_text(&path).into_iter().flat_map(from_setup_py)),
-            _ => found.extend(read_text(&path).iter().flat_map(|text| from_ini(text))),
-        }
+        let declared: DeclaredEntryPoints = match file.rsplit('/').next() {
+            Some("pyproject.toml") => read_toml(&path).iter().flat_map(from_pyproject).collect(),
+            Some("setup.py") => read_text(&path).into_iter().flat_map(from_setup_py).collect(),
+            _ => read_text(&path).iter().flat_map(|text| from_ini(text)).collect(),
+        };
+        found.extend(declared.into_iter().map(|it| EntryPointDeclaration { file: file.clone(), ..it }));
     }
     found
 }
@@ -89,7 +92,7 @@ fn role_of_group(group: &str) -> String {
 
 fn declaration(reference: &str, role: &str) -> EntryPointDeclaration {
     let module = reference.split([':', '[', ' ']).next().unwrap_or(reference);
-    EntryPointDeclaration { module: module.trim().to_owned(), role: role.to_owned() }
+    EntryPointDeclaration { file: String::new(), module: module.trim().to_owned(), role: role.to_owned() }
 }
 
 /// `setup.cfg`: `[options.entry_points]`, and `addopts` of the pytest sections.
@@ -125,7 +128,9 @@ fn from_ini(text: &str) -> DeclaredEntryPoints {
 fn entry_point_line(line: &str, group: &str) -> Option<EntryPointDeclaration> {
     let (name, reference) = line.split_once('=')?;
     let reference = reference.trim();
-    let is_reference = !reference.is_empty()
+    let is_name = name.trim().chars().all(|letter| letter.is_alphanumeric() || "-_. ".contains(letter));
+    let is_reference = is_name
+        && !reference.is_empty()
         && reference
             .split(['.', ':', '[', ']', ' ', ','])
             .all(|part| part.chars().all(|letter| letter.is_alphanumeric() || letter == '_'));

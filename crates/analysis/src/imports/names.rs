@@ -177,10 +177,14 @@ impl<'a> ModuleIndex<'a> {
 
     /// The module of that name; of several, the one that shares most of its path with the importer.
     pub(crate) fn find(&self, name: &str, importer: usize) -> Option<usize> {
+        self.find_near(name, self.paths[importer])
+    }
+
+    /// The module of that name; of several, the one that shares most of its path with `from`.
+    pub(crate) fn find_near(&self, name: &str, from: &str) -> Option<usize> {
         match self.by_name.get(name)?.as_slice() {
             [only] => Some(*only),
             several => {
-                let from = self.paths[importer];
                 let closeness = |index: &usize| common_directories(from, self.paths[*index]);
                 let closest = several.iter().map(closeness).max()?;
                 several.iter().copied().find(|index| closeness(index) == closest)

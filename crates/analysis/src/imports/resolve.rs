@@ -95,14 +95,15 @@ impl ResolvedImports {
     }
 }
 
-/// The module that an import statement names, with leading dots resolved; `None` if they lead out of the package.
+/// The module that an import statement names, with leading dots resolved; `None` if they lead out of the outermost
+/// package, which Python refuses.
 fn absolute_module(import: &RawImport, importer_name: &str, is_package: bool) -> Option<String> {
     if import.level == 0 {
         return Some(import.module.clone());
     }
     let mut package: Vec<&str> = importer_name.split('.').collect();
     let levels_up = import.level as usize - usize::from(is_package);
-    if levels_up > package.len() {
+    if levels_up >= package.len() {
         return None;
     }
     package.truncate(package.len() - levels_up);

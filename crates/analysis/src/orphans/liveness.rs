@@ -20,8 +20,7 @@ pub(crate) fn entry_roles(
         .map(|(module, path)| own_roles(path, &names[module], facts[module], is_script[module]))
         .collect();
     for declaration in declared {
-        // A declaration has no place of its own among the modules; any importer will do to break a tie.
-        if let Some(module) = index.find(&declaration.module, 0) {
+        if let Some(module) = index.find_near(&declaration.module, &declaration.file) {
             roles[module].push(declaration.role.clone());
         }
     }

@@ -10,12 +10,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::cache::{Cache, Entry};
 use crate::facts::{FileFacts, extract};
 use crate::files::{PythonFile, Walked, read};
+use crate::syntax::STACK_BYTES;
 
 use super::run::Progress;
-
-/// Walking a tree of `MAX_NESTING` levels takes up to about 5 KiB a level in a debug build. Pages that are not used
-/// cost nothing.
-const STACK_BYTES: usize = 512 * 1024 * 1024;
 
 /// Everything known about the files, by index.
 pub(super) struct Gathered {

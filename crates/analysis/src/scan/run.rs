@@ -88,9 +88,13 @@ pub fn scan(
     let root =
         &std::fs::canonicalize(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
     let walked = walk(root, &options.exclude)?;
-    progress.found(walked.files.len());
+    let files = walked.files.len();
+    tracing::debug!(files, elapsed = ?started.elapsed(), "walked");
+    progress.found(files);
     let gathered = gather(root, walked, options.cache.as_deref(), progress);
+    tracing::debug!(analysed = gathered.analysed, elapsed = ?started.elapsed(), "analysed");
     let mut scan = assemble(root, gathered, &options.orphans, churn);
+    tracing::debug!(elapsed = ?started.elapsed(), "assembled");
     scan.inventory.statistics.elapsed_ms = started.elapsed().as_secs_f64() * 1000.0;
     Ok(scan)
 }

@@ -8,7 +8,8 @@ use crate::syntax::{Expr, Stmt, ast};
 use super::collect::{Collector, Context};
 use super::effects::{effect_of_builtin, effect_of_method, effect_of_name, is_mutating_method};
 use super::frame::Frame;
-use super::imports::root_name;
+use super::imports::{Callee, root_name};
+use super::signature::excerpt;
 use super::uses::{constant, note, note_uses};
 
 impl<'a> Visitor<'a> for Collector<'a> {
@@ -36,7 +37,12 @@ impl<'a> Visitor<'a> for Collector<'a> {
             Stmt::Match(node) => self.match_cases(node),
             Stmt::Global(_) => self.effect(Effect::GlobalState),
             Stmt::Assign(node) => node.targets.iter().for_each(|target| self.assignment(target)),
-            Stmt::AugAssign(node) => self.assignment(&node.target),
+            Stmt::AugAssign(node) => {
+                for side in [&*node.target, &*node.value] {
+                    note(&mut self.frames, side, || ParameterUse::Operand(node.op.as_str().to_owned()));
+                }
+                self.assignment(&node.target);
+            }
             Stmt::Delete(node) => node.targets.iter().for_each(|target| self.assignment(target)),
             _ => {}
         }
@@ -47,9 +53,24 @@ impl<'a> Visitor<'a> for Collector<'a> {
         note_uses(self.source, expression, &mut self.frames);
         match expression {
             Expr::Call(node) => return self.call(node),
-            Expr::Attribute(_) => return self.attribute(expression),
+            Expr::Attribute(node) => self.environment(node.attr.as_str(), expression),
+            Expr::Name(node) => self.environment(node.id.as_str(), expression),
             Expr::StringLiteral(node) => self.string(node.value.to_str()),
-            Expr::Yield(_) | Expr::YieldFrom(_) => self.frame().is_generator = true,
+            Expr::Yield(_) | Expr::YieldFrom(_) => {
+                // In a lambda it is the lambda that becomes a generator.
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.is_generator = true;
+                }
+            }
+            Expr::Lambda(node) => {
+                let names = node.parameters.iter().flat_map(|parameters| parameters.iter());
+                let names = names.map(|parameter| parameter.name().as_str()).collect();
+                return self.in_shadow(names, expression);
+            }
+            Expr::ListComp(node) => return self.in_shadow(targets(&node.generators), expression),
+            Expr::SetComp(node) => return self.in_shadow(targets(&node.generators), expression),
+            Expr::DictComp(node) => return self.in_shadow(targets(&node.generators), expression),
+            Expr::Generator(node) => return self.in_shadow(targets(&node.generators), expression),
             _ => {}
         }
         visitor::walk_expr(self, expression);
@@ -69,8 +90,17 @@ impl<'a> Collector<'a> {
         node.returns.iter().for_each(|returns| self.visit_annotation(returns));
     }
 
+    /// The function being read; what a lambda or a comprehension does, the function around it does.
     fn frame(&mut self) -> &mut Frame<'a> {
-        self.frames.last_mut().expect("the module's own frame stays until the walk ends")
+        let functions = self.frames.iter_mut().rev().filter(|frame| !frame.is_shadow());
+        functions.into_iter().next().expect("the module's own frame stays until the walk ends")
+    }
+
+    /// Walks an expression whose own names hide those around it.
+    fn in_shadow(&mut self, names: Vec<&'a str>, expression: &'a Expr) {
+        self.frames.push(Frame::shadow(names));
+        visitor::walk_expr(self, expression);
+        self.frames.pop();
     }
 
     fn effect(&mut self, effect: Effect) {
@@ -90,27 +120,61 @@ impl<'a> Collector<'a> {
     fn branch(&mut self, node: &'a ast::StmtIf) {
         self.has_main_guard |= is_main_guard(&node.test);
         self.visit_expr(&node.test);
-        let mut context = Context { conditional: true, ..self.context };
-        context.type_checking |= is_type_checking(&node.test);
-        self.in_context(context, |collector| collector.visit_body(&node.body));
+        let checking = type_checking(&node.test);
+        let context = |collector: &Self, here: bool| Context {
+            conditional: true,
+            type_checking: collector.context.type_checking || here,
+        };
+        let body = context(self, checking == Some(true));
+        self.in_context(body, |collector| collector.visit_body(&node.body));
         for clause in &node.elif_else_clauses {
-            self.conditionally(|collector| visitor::walk_elif_else_clause(collector, clause));
+            let clause_checks =
+                checking == Some(false) || clause.test.as_ref().and_then(type_checking) == Some(true);
+            let clause_context = context(self, clause_checks);
+            self.in_context(clause_context, |collector| visitor::walk_elif_else_clause(collector, clause));
         }
     }
 
     fn match_cases(&mut self, node: &'a ast::StmtMatch) {
         for case in &node.cases {
-            if let ast::Pattern::MatchValue(pattern) = &case.pattern
-                && let Some(value) = constant(self.source, &pattern.value)
-            {
-                note(&mut self.frames, &node.subject, || ParameterUse::Compared(value));
+            self.pattern(&node.subject, &case.pattern);
+        }
+    }
+
+    /// What a pattern tells about the value it is matched with.
+    fn pattern(&mut self, subject: &Expr, pattern: &ast::Pattern) {
+        let source = self.source;
+        match pattern {
+            ast::Pattern::MatchValue(pattern) => {
+                if let Some(value) = constant(source, &pattern.value) {
+                    note(&mut self.frames, subject, || ParameterUse::Compared(value));
+                }
             }
+            ast::Pattern::MatchSingleton(_) => {
+                note(&mut self.frames, subject, || ParameterUse::Compared(excerpt(source, pattern)));
+            }
+            ast::Pattern::MatchOr(pattern) => {
+                pattern.patterns.iter().for_each(|it| self.pattern(subject, it));
+            }
+            ast::Pattern::MatchAs(pattern) => {
+                pattern.pattern.iter().for_each(|inner| self.pattern(subject, inner));
+            }
+            ast::Pattern::MatchMapping(pattern) => {
+                for key in pattern.keys.iter().filter_map(|key| constant(source, key)) {
+                    note(&mut self.frames, subject, || ParameterUse::Key(key));
+                }
+            }
+            ast::Pattern::MatchClass(pattern) => {
+                note(&mut self.frames, subject, || ParameterUse::Instance(excerpt(source, &*pattern.cls)));
+            }
+            ast::Pattern::MatchSequence(_) => note(&mut self.frames, subject, || ParameterUse::Iterated),
+            ast::Pattern::MatchStar(_) => {}
         }
     }
 
     /// Writing to an attribute or an item of a module variable, from inside a function.
     fn assignment(&mut self, target: &Expr) {
-        if self.frames.len() > 1 && matches!(target, Expr::Attribute(_) | Expr::Subscript(_)) {
+        if self.is_in_function() && matches!(target, Expr::Attribute(_) | Expr::Subscript(_)) {
             self.note_global_write(target);
         }
     }
@@ -124,9 +188,8 @@ impl<'a> Collector<'a> {
     }
 
     fn call(&mut self, node: &'a ast::ExprCall) {
-        self.names.count_call(&node.func);
-        match self.names.qualified(&node.func) {
-            Some(name) => {
+        match self.names.call(&node.func) {
+            Callee::Outside(name) => {
                 if let Some(effect) = effect_of_name(&name) {
                     self.effect(effect);
                 }
@@ -134,7 +197,8 @@ impl<'a> Collector<'a> {
                     self.dynamic_import(node);
                 }
             }
-            None => self.call_of_unknown(node),
+            Callee::Imported => {}
+            Callee::Unknown => self.call_of_unknown(node),
         }
         // The callee's last attribute has been noted as a method; what is left of it may hold more.
         match &*node.func {
@@ -156,7 +220,7 @@ impl<'a> Collector<'a> {
             Expr::Attribute(callee) => {
                 if let Some(effect) = effect_of_method(callee.attr.as_str()) {
                     self.effect(effect);
-                } else if self.frames.len() > 1 && is_mutating_method(callee.attr.as_str()) {
+                } else if self.is_in_function() && is_mutating_method(callee.attr.as_str()) {
                     self.note_global_write(&callee.value);
                 }
             }
@@ -166,31 +230,35 @@ impl<'a> Collector<'a> {
 
     /// A relative name counts only where the package it is relative to is written beside it.
     fn dynamic_import(&mut self, node: &ast::ExprCall) {
-        let Some(Expr::StringLiteral(module)) = node.arguments.args.first() else { return };
+        let Some(Expr::StringLiteral(module)) = node.arguments.find_argument_value("name", 0) else { return };
         let line = self.source.first_line(node);
         let module = module.value.to_str();
         if !module.starts_with('.') {
             return self.names.dynamic(module, line);
         }
         match node.arguments.find_argument_value("package", 1) {
-            Some(Expr::StringLiteral(package)) if !module.starts_with("..") => {
-                self.names.dynamic(&format!("{}{module}", package.value.to_str()), line);
+            Some(Expr::StringLiteral(package)) => {
+                if let Some(absolute) = absolute_name(module, package.value.to_str()) {
+                    self.names.dynamic(&absolute, line);
+                }
             }
-            Some(Expr::Name(package)) if package.id.as_str() == "__package__" => {
+            // In a module that is no package `__name__` would fail, so it can be read as `__package__`.
+            Some(Expr::Name(package)) if matches!(package.id.as_str(), "__package__" | "__name__") => {
                 self.names.dynamic(module, line);
             }
             _ => {}
         }
     }
 
-    /// `os.environ` has its effect without being called.
-    fn attribute(&mut self, expression: &'a Expr) {
-        if let Some(name) = self.names.qualified(expression) {
-            if name.starts_with("os.environ") {
-                self.effect(Effect::Environment);
-            }
-        } else if let Expr::Attribute(node) = expression {
-            self.visit_expr(&node.value);
+    /// `os.environ`, and `environ` after `from os import environ`, have their effect without being called.
+    fn environment(&mut self, name: &str, expression: &Expr) {
+        if name.starts_with("environ")
+            && self
+                .names
+                .outside_name(expression)
+                .is_some_and(|qualified| qualified.starts_with("os.environ"))
+        {
+            self.effect(Effect::Environment);
         }
     }
 
@@ -210,13 +278,42 @@ fn could_name_a_module(text: &str) -> bool {
         && text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
 }
 
-/// `TYPE_CHECKING` or `typing.TYPE_CHECKING`.
-fn is_type_checking(test: &Expr) -> bool {
-    match test {
-        Expr::Name(node) => node.id.as_str() == "TYPE_CHECKING",
-        Expr::Attribute(node) => node.attr.as_str() == "TYPE_CHECKING",
-        _ => false,
+/// `TYPE_CHECKING` or `typing.TYPE_CHECKING` is `Some(true)`, its negation `Some(false)`.
+fn type_checking(condition: &Expr) -> Option<bool> {
+    match condition {
+        Expr::Name(node) => (node.id.as_str() == "TYPE_CHECKING").then_some(true),
+        Expr::Attribute(node) => (node.attr.as_str() == "TYPE_CHECKING").then_some(true),
+        Expr::UnaryOp(node) if node.op == ast::UnaryOp::Not => type_checking(&node.operand).map(|it| !it),
+        _ => None,
     }
+}
+
+/// `..money` relative to `shop.plugins` is `shop.money`.
+fn absolute_name(relative: &str, package: &str) -> Option<String> {
+    let rest = relative.trim_start_matches('.');
+    let levels_up = relative.len() - rest.len() - 1;
+    let mut parts: Vec<&str> = package.split('.').collect();
+    if levels_up >= parts.len() {
+        return None;
+    }
+    parts.truncate(parts.len() - levels_up);
+    parts.push(rest);
+    Some(parts.join("."))
+}
+
+/// The names that a comprehension binds.
+fn targets(generators: &[ast::Comprehension]) -> Vec<&str> {
+    let mut names = Vec::new();
+    for generator in generators {
+        match &generator.target {
+            Expr::Name(node) => names.push(node.id.as_str()),
+            Expr::Tuple(node) => {
+                names.extend(node.elts.iter().filter_map(Expr::as_name_expr).map(|name| name.id.as_str()));
+            }
+            _ => {}
+        }
+    }
+    names
 }
 
 /// `__name__ == "__main__"`, either way round.

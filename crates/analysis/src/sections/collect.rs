@@ -114,8 +114,12 @@ impl<'a> Collector<'a> {
         let own = own_complexity(&node.body);
         self.count_function(own);
         self.section(node, own + 1);
-        let parameters = node.parameters.iter().map(|parameter| parameter.name().as_str()).collect();
-        self.frames.push(Frame::new(self.sections.len() - 1, parameters));
+        let names = node.parameters.iter().map(|parameter| parameter.name().as_str());
+        let mut frame = Frame::new(self.sections.len() - 1, names.collect());
+        if self.place == Place::Class {
+            frame.ignore_first_unless_static(&self.sections[self.sections.len() - 1]);
+        }
+        self.frames.push(frame);
         self.in_definition(node.name.as_str(), Place::Function, |collector| collector.visit_body(&node.body));
         self.end_frame();
     }
@@ -185,6 +189,10 @@ impl<'a> Collector<'a> {
         let (effects, is_generator) = frame.finish(&mut section.parameters);
         section.effects = effects;
         section.is_generator = is_generator;
+    }
+
+    pub(super) fn is_in_function(&self) -> bool {
+        self.depth.functions > 0
     }
 
     /// When an import at this place is executed.

@@ -2,30 +2,86 @@
 
 use menace_model::inventory::Effect;
 
+/// What using a name of a module does.
+enum Rule {
+    /// Any name of it has this effect.
+    Any(Effect),
+    /// It depends on what follows the module's name.
+    ByName(fn(&str) -> Option<Effect>),
+    /// Nothing by itself; the walk wants to see its calls all the same.
+    Watched,
+}
+
+/// Modules outside the repository that reach outside it.
+const MODULES: &[(&str, Rule)] = &[
+    ("os", Rule::ByName(effect_of_os)),
+    ("shutil", Rule::Any(Effect::File)),
+    ("tempfile", Rule::Any(Effect::File)),
+    ("glob", Rule::Any(Effect::File)),
+    ("fileinput", Rule::Any(Effect::File)),
+    ("zipfile", Rule::Any(Effect::File)),
+    ("tarfile", Rule::Any(Effect::File)),
+    ("sqlite3", Rule::Any(Effect::File)),
+    ("dbm", Rule::Any(Effect::File)),
+    ("shelve", Rule::Any(Effect::File)),
+    ("io", Rule::ByName(|rest| rest.starts_with("open").then_some(Effect::File))),
+    ("socket", Rule::Any(Effect::Network)),
+    ("socketserver", Rule::Any(Effect::Network)),
+    ("requests", Rule::Any(Effect::Network)),
+    ("httpx", Rule::Any(Effect::Network)),
+    ("aiohttp", Rule::Any(Effect::Network)),
+    ("urllib3", Rule::Any(Effect::Network)),
+    ("ftplib", Rule::Any(Effect::Network)),
+    ("smtplib", Rule::Any(Effect::Network)),
+    ("imaplib", Rule::Any(Effect::Network)),
+    ("poplib", Rule::Any(Effect::Network)),
+    ("telnetlib", Rule::Any(Effect::Network)),
+    ("xmlrpc", Rule::Any(Effect::Network)),
+    ("paramiko", Rule::Any(Effect::Network)),
+    ("boto3", Rule::Any(Effect::Network)),
+    ("websockets", Rule::Any(Effect::Network)),
+    ("urllib", Rule::ByName(|rest| rest.starts_with("request").then_some(Effect::Network))),
+    ("http", Rule::ByName(effect_of_http)),
+    ("asyncio", Rule::ByName(effect_of_asyncio)),
+    ("subprocess", Rule::Any(Effect::Process)),
+    ("multiprocessing", Rule::Any(Effect::Process)),
+    ("pty", Rule::Any(Effect::Process)),
+    ("signal", Rule::Any(Effect::Process)),
+    ("concurrent", Rule::ByName(|rest| rest.ends_with("ProcessPoolExecutor").then_some(Effect::Process))),
+    ("time", Rule::Any(Effect::Time)),
+    ("datetime", Rule::ByName(effect_of_datetime)),
+    ("random", Rule::Any(Effect::Random)),
+    ("secrets", Rule::Any(Effect::Random)),
+    ("uuid", Rule::ByName(|rest| matches!(rest, "uuid1" | "uuid4").then_some(Effect::Random))),
+    ("numpy", Rule::ByName(|rest| rest.starts_with("random").then_some(Effect::Random))),
+    ("importlib", Rule::Watched),
+];
+
+fn rule_of(module: &str) -> Option<&'static Rule> {
+    MODULES.iter().find(|(name, _)| *name == module).map(|(_, rule)| rule)
+}
+
+/// Whether names of this module, given by any qualified name in it, are worth spelling out.
+pub(super) fn can_reach_outside(qualified: &str) -> bool {
+    rule_of(qualified.split('.').next().unwrap_or(qualified)).is_some()
+}
+
 /// The effect of using a fully qualified name, such as `os.remove` or `requests.get`.
 pub(super) fn effect_of_name(name: &str) -> Option<Effect> {
     let (root, rest) = name.split_once('.').unwrap_or((name, ""));
-    match root {
-        "os" => effect_of_os(rest),
-        "shutil" | "tempfile" | "glob" | "fileinput" | "zipfile" | "tarfile" | "sqlite3" | "dbm"
-        | "shelve" => Some(Effect::File),
-        "pathlib" | "io" if matches!(rest, "open" | "open_code") => Some(Effect::File),
-        "socket" | "requests" | "httpx" | "aiohttp" | "urllib3" | "ftplib" | "smtplib" | "imaplib"
-        | "poplib" | "telnetlib" | "xmlrpc" | "paramiko" | "boto3" | "websockets" | "socketserver" => {
-            Some(Effect::Network)
-        }
-        "urllib" if rest.starts_with("request") => Some(Effect::Network),
-        "http" if rest.starts_with("client") || rest.starts_with("server") => Some(Effect::Network),
-        "asyncio" => effect_of_asyncio(rest),
-        "subprocess" | "multiprocessing" | "pty" | "signal" => Some(Effect::Process),
-        "concurrent" if rest.ends_with("ProcessPoolExecutor") => Some(Effect::Process),
-        "time" => Some(Effect::Time),
-        "datetime" if ["now", "utcnow", "today"].iter().any(|end| rest.ends_with(end)) => Some(Effect::Time),
-        "random" | "secrets" => Some(Effect::Random),
-        "uuid" if matches!(rest, "uuid1" | "uuid4") => Some(Effect::Random),
-        "numpy" if rest.starts_with("random") => Some(Effect::Random),
-        _ => None,
+    match rule_of(root)? {
+        Rule::Any(effect) => Some(*effect),
+        Rule::ByName(effect_of) => effect_of(rest),
+        Rule::Watched => None,
     }
+}
+
+fn effect_of_http(rest: &str) -> Option<Effect> {
+    (rest.starts_with("client") || rest.starts_with("server")).then_some(Effect::Network)
+}
+
+fn effect_of_datetime(rest: &str) -> Option<Effect> {
+    ["now", "utcnow", "today"].iter().any(|end| rest.ends_with(end)).then_some(Effect::Time)
 }
 
 fn effect_of_os(rest: &str) -> Option<Effect> {

@@ -1,6 +1,8 @@
 //! What is being learned about the function whose body is being read.
+//!
+//! Nothing is noted about `self` and `cls`: the object behind them is made by its constructor, not from evidence.
 
-use menace_model::inventory::{Effect, Parameter, ParameterUse};
+use menace_model::inventory::{Binding, Effect, Parameter, ParameterUse, Section};
 
 /// A parameter of a data-heavy function can be compared with thousands of constants; that many help nobody.
 const MAX_USES: usize = 48;
@@ -11,6 +13,9 @@ pub(super) struct Frame<'a> {
     /// Index of the section; the module body is section 0.
     pub(super) section: usize,
     pub(super) is_generator: bool,
+    /// A lambda or a comprehension: its names hide those of functions around it, and nothing is learned about them.
+    is_shadow: bool,
+    ignores_first: bool,
     names: Vec<&'a str>,
     uses: Vec<Vec<ParameterUse>>,
     effects: Vec<Effect>,
@@ -22,8 +27,28 @@ impl<'a> Frame<'a> {
         Self { section, names, uses, ..Self::default() }
     }
 
+    pub(super) fn shadow(names: Vec<&'a str>) -> Self {
+        Self { is_shadow: true, ..Self::new(0, names) }
+    }
+
+    /// The first parameter of a method that is bound is the object or class it is called on.
+    pub(super) fn ignore_first_unless_static(&mut self, section: &Section) {
+        let is_bound = matches!(section.binding, Some(Binding::Instance | Binding::Class))
+            || section.name.ends_with("__new__");
+        self.ignores_first = is_bound;
+    }
+
+    pub(super) fn is_shadow(&self) -> bool {
+        self.is_shadow
+    }
+
     pub(super) fn parameter(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| *known == name)
+    }
+
+    /// Whether anything is to be learned about a parameter.
+    pub(super) fn wants(&self, parameter: usize) -> bool {
+        !(self.is_shadow || (self.ignores_first && parameter == 0))
     }
 
     pub(super) fn add_use(&mut self, parameter: usize, used: ParameterUse) {

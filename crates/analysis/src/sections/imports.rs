@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::syntax::{Expr, Source, ast};
 
+use super::effects::can_reach_outside;
+
 /// One imported module or member, before anything is known about the rest of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RawImport {
@@ -34,6 +36,8 @@ pub(super) struct ImportedNames<'a> {
 struct Binding {
     qualified: String,
     import: usize,
+    /// Names of modules that do nothing outside are never spelled out.
+    reaches_outside: bool,
 }
 
 impl<'a> ImportedNames<'a> {
@@ -96,39 +100,55 @@ impl<'a> ImportedNames<'a> {
     }
 
     fn add(&mut self, name: &'a str, qualified: String, import: RawImport) {
-        self.bound.insert(name, Binding { qualified, import: self.imports.len() });
+        let reaches_outside = can_reach_outside(&qualified);
+        self.bound.insert(name, Binding { qualified, import: self.imports.len(), reaches_outside });
         self.imports.push(import);
     }
 
-    /// `np.linalg.norm` for `linalg.norm` after `from numpy import linalg`, if its root was imported.
-    pub(super) fn qualified(&self, expression: &Expr) -> Option<String> {
-        let mut attributes = Vec::new();
-        let mut current = expression;
-        loop {
-            match current {
-                Expr::Attribute(node) => {
-                    attributes.push(node.attr.as_str());
-                    current = &node.value;
-                }
-                Expr::Name(node) => {
-                    let mut name = self.bound.get(node.id.as_str())?.qualified.clone();
-                    for attribute in attributes.iter().rev() {
-                        name.push('.');
-                        name.push_str(attribute);
-                    }
-                    return Some(name);
-                }
-                _ => return None,
-            }
+    /// Counts a call through an imported name, which is the weight of an edge in the module map, and returns the full
+    /// name of the callee if it could reach outside.
+    pub(super) fn call(&mut self, callee: &Expr) -> Callee {
+        let Some(binding) = root_name(callee).and_then(|name| self.bound.get(name)) else {
+            return Callee::Unknown;
+        };
+        self.imports[binding.import].calls += 1;
+        if !binding.reaches_outside {
+            return Callee::Imported;
         }
+        Callee::Outside(with_attributes(&binding.qualified, callee))
     }
 
-    /// Counts a call through an imported name: the weight of an edge in the module map.
-    pub(super) fn count_call(&mut self, callee: &Expr) {
-        if let Some(binding) = root_name(callee).and_then(|name| self.bound.get(name)) {
-            self.imports[binding.import].calls += 1;
-        }
+    /// The full name of an attribute whose root was imported and could reach outside.
+    pub(super) fn outside_name(&self, expression: &Expr) -> Option<String> {
+        let binding = self.bound.get(root_name(expression)?)?;
+        binding.reaches_outside.then(|| with_attributes(&binding.qualified, expression))
     }
+}
+
+/// What is known about a callee.
+pub(super) enum Callee {
+    /// Its root is no imported name.
+    Unknown,
+    /// Imported from a module whose use has no effect that we know of.
+    Imported,
+    /// The full name: `os.path.exists` for `path.exists` after `from os import path`.
+    Outside(String),
+}
+
+/// The name that a root stands for, followed by the attributes taken from it.
+fn with_attributes(root: &str, expression: &Expr) -> String {
+    let mut attributes = Vec::new();
+    let mut current = expression;
+    while let Expr::Attribute(node) = current {
+        attributes.push(node.attr.as_str());
+        current = &node.value;
+    }
+    let mut name = root.to_owned();
+    for attribute in attributes.iter().rev() {
+        name.push('.');
+        name.push_str(attribute);
+    }
+    name
 }
 
 /// The name at the left end of `a.b[c].d(…)`.

@@ -99,7 +99,9 @@ pub(super) fn note(frames: &mut [Frame<'_>], expression: &Expr, used: impl FnOnc
     let Expr::Name(name) = expression else { return };
     for frame in frames.iter_mut().rev() {
         if let Some(parameter) = frame.parameter(name.id.as_str()) {
-            frame.add_use(parameter, used());
+            if frame.wants(parameter) {
+                frame.add_use(parameter, used());
+            }
             return;
         }
     }

@@ -13,13 +13,9 @@ impl LineIndex {
         let bytes = text.as_bytes();
         let mut starts = Vec::with_capacity(bytes.len() / 32 + 1);
         starts.push(0);
-        for (index, byte) in bytes.iter().enumerate() {
-            let ends_line = match byte {
-                b'\n' => true,
-                b'\r' => bytes.get(index + 1) != Some(&b'\n'),
-                _ => false,
-            };
-            if ends_line {
+        for index in memchr::memchr2_iter(b'\n', b'\r', bytes) {
+            let is_half_of_a_pair = bytes[index] == b'\r' && bytes.get(index + 1) == Some(&b'\n');
+            if !is_half_of_a_pair {
                 starts.push(
                     u32::try_from(index + 1).expect("sources above 4 GiB are refused when they are read"),
                 );

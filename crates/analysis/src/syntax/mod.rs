@@ -7,10 +7,13 @@ mod decode;
 mod lines;
 mod nesting;
 mod source;
+mod vocabulary;
 
 pub(crate) use decode::decode;
 pub(crate) use lines::LineIndex;
+pub(crate) use nesting::STACK_BYTES;
 pub(crate) use source::Source;
+pub(crate) use vocabulary::Vocabulary;
 
 pub(crate) use ruff_python_ast as ast;
 pub(crate) use ruff_python_ast::token::TokenKind;

@@ -3,6 +3,7 @@
 mod config;
 mod doctor;
 mod init;
+mod inventory_json;
 mod map;
 mod orphans;
 mod reading;

@@ -7,8 +7,9 @@ use menace_analysis::scan::Scan;
 use crate::arguments::Repository;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
-use crate::terminal::{print, print_json};
+use crate::terminal::print;
 
+use super::inventory_json::print_inventory;
 use super::map::{self, default_options};
 use super::reading::read_repository;
 use super::scan_report::report;
@@ -22,10 +23,12 @@ pub(super) fn run(
     let scan = read_repository(configuration, repository)?;
     refresh_module_map(configuration, &scan)?;
     if json {
-        print_json(&scan.inventory)?;
+        print_inventory(&scan.inventory)?;
     } else {
         print(&report(&scan.inventory, if top == 0 { usize::MAX } else { top }))?;
     }
+    // The process ends next; freeing a million strings one by one would only delay that.
+    std::mem::forget(scan);
     Ok(Exit::Done)
 }
 

@@ -6,6 +6,8 @@ mod progress;
 mod table;
 
 pub(crate) use numbers::{count, grouped, milliseconds};
-pub(crate) use output::{Style, error, ignore_broken_pipe, note, print, print_json, styled};
+pub(crate) use output::{
+    Style, error, ignore_broken_pipe, note, print, print_json, styled, unless_broken_pipe,
+};
 pub(crate) use progress::ScanProgress;
 pub(crate) use table::{Align, Cell, Table};

@@ -55,7 +55,8 @@ pub(crate) fn error(error: &anyhow::Error) {
     note(&format!("{} {error:#}", styled("error:", Style::Bad)));
 }
 
-fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
+/// A reader that went away is no failure of ours.
+pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         result => result.context("failed to write to stdout"),

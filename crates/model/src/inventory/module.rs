@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Finding, LintFinding, Section};
 
-/// When an import is executed.
+/// When an import is executed; the surest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportKind {
@@ -14,10 +14,10 @@ pub enum ImportKind {
     Conditional,
     /// Inside a function: when it is called.
     Deferred,
-    /// Under `if TYPE_CHECKING`: never at run time.
-    TypeChecking,
     /// `importlib.import_module("literal")` or `__import__("literal")`.
     Dynamic,
+    /// Under `if TYPE_CHECKING`: never at run time.
+    TypeChecking,
 }
 
 /// An edge of the import graph, to a module of this repository.

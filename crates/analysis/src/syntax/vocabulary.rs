@@ -1,0 +1,116 @@
+//! The words of a file: every distinct token text, numbered by first appearance.
+//!
+//! Entropy and fingerprint both ask which tokens are the same. Hashing texts is most of that work, so it is done once;
+//! operators and keywords, two of three tokens, are known by their kind and not hashed at all.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::{FxHashMap, FxHasher};
+
+use super::{Ranged, Source, TokenKind};
+
+/// A token as (kind, index of its word).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WordToken {
+    pub(crate) kind: TokenKind,
+    pub(crate) word: u32,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Word {
+    pub(crate) hash: u64,
+    pub(crate) count: u32,
+}
+
+/// The words and, in order, the tokens made of them. Comments, layout and the end are no tokens here, but the ends of
+/// statements and blocks are, with the word [`Vocabulary::LAYOUT`].
+#[derive(Debug)]
+pub(crate) struct Vocabulary {
+    pub(crate) words: Vec<Word>,
+    pub(crate) tokens: Vec<WordToken>,
+}
+
+impl Vocabulary {
+    pub(crate) const LAYOUT: u32 = u32::MAX;
+
+    pub(crate) fn new(source: &Source) -> Self {
+        let tokens = source.tokens();
+        let mut builder = Builder {
+            by_hash: FxHashMap::with_capacity_and_hasher(tokens.len() / 8, rustc_hash::FxBuildHasher),
+            by_kind: [Self::LAYOUT; 256],
+            vocabulary: Self {
+                words: Vec::with_capacity(tokens.len() / 8),
+                tokens: Vec::with_capacity(tokens.len()),
+            },
+        };
+        for token in tokens {
+            builder.token(source, token.kind(), token);
+        }
+        builder.vocabulary
+    }
+}
+
+struct Builder {
+    /// A collision of 64 bits among the texts of one file is not a concern.
+    by_hash: FxHashMap<u64, u32>,
+    by_kind: [u32; 256],
+    vocabulary: Vocabulary,
+}
+
+impl Builder {
+    fn token(&mut self, source: &Source, kind: TokenKind, token: &impl Ranged) {
+        let word = match kind {
+            TokenKind::Comment | TokenKind::NonLogicalNewline | TokenKind::EndOfFile => return,
+            TokenKind::Newline | TokenKind::Indent | TokenKind::Dedent => Vocabulary::LAYOUT,
+            _ if has_own_text(kind) => self.word_by_text(source.slice(token.range())),
+            _ => self.word_by_kind(kind),
+        };
+        self.vocabulary.tokens.push(WordToken { kind, word });
+    }
+
+    fn word_by_text(&mut self, text: &str) -> u32 {
+        let mut hasher = FxHasher::default();
+        text.hash(&mut hasher);
+        let hash = hasher.finish();
+        let words = &mut self.vocabulary.words;
+        let index = *self.by_hash.entry(hash).or_insert_with(|| add(words, hash));
+        words[index as usize].count += 1;
+        index
+    }
+
+    fn word_by_kind(&mut self, kind: TokenKind) -> u32 {
+        let slot = &mut self.by_kind[kind as usize];
+        if *slot == Vocabulary::LAYOUT {
+            // Spread like the hash of a text, so that runs of operators hash as well as runs of names.
+            let hash = (kind as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            *slot = add(&mut self.vocabulary.words, hash);
+        }
+        self.vocabulary.words[*slot as usize].count += 1;
+        *slot
+    }
+}
+
+fn add(words: &mut Vec<Word>, hash: u64) -> u32 {
+    words.push(Word { hash, count: 0 });
+    u32::try_from(words.len() - 1).unwrap_or(Vocabulary::LAYOUT)
+}
+
+/// Kinds whose tokens differ in their text.
+fn has_own_text(kind: TokenKind) -> bool {
+    matches!(
+        kind,
+        TokenKind::Name
+            | TokenKind::Int
+            | TokenKind::Float
+            | TokenKind::Complex
+            | TokenKind::String
+            | TokenKind::FStringStart
+            | TokenKind::FStringMiddle
+            | TokenKind::FStringEnd
+            | TokenKind::TStringStart
+            | TokenKind::TStringMiddle
+            | TokenKind::TStringEnd
+            | TokenKind::IpyEscapeCommand
+            | TokenKind::Unknown
+    )
+}

@@ -1,0 +1,71 @@
+//! The inventory as JSON. Twenty megabytes of it are most of what is left to do after a scan, so modules are serialised
+//! on all cores, a batch at a time, and written in order.
+
+use std::io::{self, BufWriter, Write};
+
+use menace_model::inventory::{Inventory, Module};
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::terminal::unless_broken_pipe;
+
+/// Enough work for every core, little enough to keep in memory.
+const BATCH: usize = 256;
+
+pub(super) fn print_inventory(inventory: &Inventory) -> anyhow::Result<()> {
+    let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    unless_broken_pipe(write_inventory(&mut stdout, inventory).and_then(|()| stdout.flush()))
+}
+
+fn write_inventory(output: &mut impl Write, inventory: &Inventory) -> io::Result<()> {
+    let Inventory { version, root, modules, cycles, import_time_cycles, orphans, diagnostics, statistics } =
+        inventory;
+    write!(output, "{{\"version\":{version}")?;
+    field(output, "root", root)?;
+    output.write_all(b",\"modules\":[")?;
+    for (index, batch) in modules.chunks(BATCH).enumerate() {
+        let texts: Vec<Vec<u8>> = batch.par_iter().map(json).collect::<io::Result<_>>()?;
+        for (position, text) in texts.iter().enumerate() {
+            let separator: &[u8] = if index + position == 0 { b"" } else { b"," };
+            output.write_all(separator)?;
+            output.write_all(text)?;
+        }
+    }
+    output.write_all(b"]")?;
+    field(output, "cycles", cycles)?;
+    field(output, "import_time_cycles", import_time_cycles)?;
+    field(output, "orphans", orphans)?;
+    field(output, "diagnostics", diagnostics)?;
+    field(output, "statistics", statistics)?;
+    output.write_all(b"}\n")
+}
+
+fn json(module: &Module) -> io::Result<Vec<u8>> {
+    serde_json::to_vec(module).map_err(io::Error::from)
+}
+
+fn field(output: &mut impl Write, name: &str, value: &impl Serialize) -> io::Result<()> {
+    write!(output, ",\"{name}\":")?;
+    serde_json::to_writer(output, value).map_err(io::Error::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_analysis::scan::{ScanOptions, Silent, scan};
+
+    use super::*;
+
+    #[test]
+    fn batches_make_the_same_document_as_one_piece() {
+        let directory = tempfile::tempdir().unwrap();
+        for index in 0..BATCH * 2 + 3 {
+            std::fs::write(directory.path().join(format!("m{index}.py")), "def f(a): return a\n").unwrap();
+        }
+        let scanned =
+            scan(directory.path(), &ScanOptions::default(), &Silent, || Err("no git".to_owned())).unwrap();
+        let mut written = Vec::new();
+        write_inventory(&mut written, &scanned.inventory).unwrap();
+        let read: serde_json::Value = serde_json::from_slice(&written).unwrap();
+        assert_eq!(read, serde_json::to_value(&scanned.inventory).unwrap());
+    }
+}

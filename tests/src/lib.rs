@@ -1,0 +1,14 @@
+//! What the tests of menace have in common: the binary, temporary repositories, cases written in Markdown.
+//!
+//! Everything here looks at menace from outside. The binary is found beside the test executable and built if it is
+//! missing or older than its source, so that `cargo nextest run --package menace-tests` alone is enough.
+#![expect(clippy::missing_panics_doc, reason = "a panic is how a test says that something is wrong")]
+
+mod binary;
+pub mod cases;
+mod invocation;
+mod tree;
+
+pub use binary::{menace_binary, workspace_directory};
+pub use invocation::{Invocation, Outcome};
+pub use tree::Tree;

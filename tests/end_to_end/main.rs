@@ -1,3 +1,10 @@
 //! The binary `menace`, from outside: what it prints, writes, remembers and survives.
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy allows it in test functions, and their helpers are no different"
+)]
 
+mod cache;
 mod cases;
+mod command_line;
+mod hostile;

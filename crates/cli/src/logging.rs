@@ -1,10 +1,16 @@
-//! Logs on stderr, for people or as JSON.
+//! Conversation on stderr, for people or as JSON.
 
+use std::fmt;
 use std::io::IsTerminal;
 
 use anyhow::Context;
 use menace_model::settings::LoggingSettings;
+use owo_colors::OwoColorize;
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
 /// Starts logging; called once.
 pub(crate) fn start(settings: &LoggingSettings) -> anyhow::Result<()> {
@@ -15,7 +21,40 @@ pub(crate) fn start(settings: &LoggingSettings) -> anyhow::Result<()> {
         builder.json().flatten_event(true).init();
     } else {
         let is_colourful = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        builder.without_time().with_target(false).with_ansi(is_colourful).init();
+        builder.with_ansi(is_colourful).event_format(Plain).init();
     }
     Ok(())
+}
+
+/// `warning: …`; what merely happens needs no word before it.
+struct Plain;
+
+impl<S, N> FormatEvent<S, N> for Plain
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let level = *event.metadata().level();
+        let word = match level {
+            Level::ERROR => "error: ",
+            Level::WARN => "warning: ",
+            Level::INFO => "",
+            Level::DEBUG => "debug: ",
+            Level::TRACE => "trace: ",
+        };
+        match (writer.has_ansi_escapes(), level) {
+            (true, Level::ERROR) => write!(writer, "{}", word.red())?,
+            (true, Level::WARN) => write!(writer, "{}", word.yellow())?,
+            (true, _) => write!(writer, "{}", word.dimmed())?,
+            (false, _) => writer.write_str(word)?,
+        }
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
+    }
 }

@@ -16,9 +16,10 @@ use arguments::Arguments;
 use configuration::Configuration;
 use exit::Exit;
 
-/// Most of a scan is small allocations on several threads, where the system allocator is half as fast.
+/// Most of a scan is small allocations on several threads. Reading Django with jemalloc takes 55 MB, with mimalloc 105 MB
+/// and longer, because new memory has to be cleared by the kernel.
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let arguments = match Arguments::try_parse() {

@@ -57,7 +57,7 @@ pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> Fingerprint {
             sketch.offer(run);
         }
     }
-    Fingerprint { tokens, exact, sketch: sketch.smallest }
+    Fingerprint { tokens, exact, sketch: sketch.smallest() }
 }
 
 /// The hash of a sequence that goes on with `value`.
@@ -131,20 +131,39 @@ fn mix(hash: u64) -> u32 {
     (spread >> 32) as u32
 }
 
+/// The smallest distinct hashes offered so far, in batches: sorting a full buffer now and then is cheaper than keeping
+/// it sorted.
 #[derive(Default)]
 struct Sketch {
-    smallest: Vec<u32>,
+    candidates: Vec<u32>,
+    /// Hashes above this are not among the smallest.
+    largest: Option<u32>,
 }
 
 impl Sketch {
     fn offer(&mut self, hash: u32) {
-        if self.smallest.len() == SKETCH && self.smallest.last().is_some_and(|largest| hash >= *largest) {
+        if self.largest.is_some_and(|largest| hash >= largest) {
             return;
         }
-        if let Err(position) = self.smallest.binary_search(&hash) {
-            self.smallest.truncate(SKETCH - 1);
-            self.smallest.insert(position, hash);
+        self.candidates.push(hash);
+        if self.candidates.len() == 8 * SKETCH {
+            self.compact();
         }
+    }
+
+    fn compact(&mut self) {
+        self.candidates.sort_unstable();
+        self.candidates.dedup();
+        self.candidates.truncate(SKETCH);
+        if self.candidates.len() == SKETCH {
+            self.largest = self.candidates.last().copied();
+        }
+    }
+
+    fn smallest(mut self) -> Vec<u32> {
+        self.compact();
+        self.candidates.shrink_to_fit();
+        self.candidates
     }
 }
 

@@ -1,5 +1,6 @@
 //! Pairs of modules that say the same.
 
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::fingerprint::{Fingerprint, SKETCH};
@@ -63,16 +64,15 @@ fn exact_pairs(fingerprints: &[&Fingerprint]) -> Vec<(usize, usize)> {
 
 /// Pairs that share enough sketch hashes to be worth an estimate, in a stable order.
 fn candidate_pairs(fingerprints: &[&Fingerprint]) -> Vec<((usize, usize), u32)> {
-    let mut modules_by_hash: FxHashMap<u32, Vec<usize>> = FxHashMap::default();
-    for index in large_enough(fingerprints) {
-        for hash in &fingerprints[index].sketch {
-            modules_by_hash.entry(*hash).or_default().push(index);
-        }
-    }
+    let mut hashes: Vec<(u32, usize)> = large_enough(fingerprints)
+        .flat_map(|index| fingerprints[index].sketch.iter().map(move |hash| (*hash, index)))
+        .collect();
+    hashes.par_sort_unstable();
     let mut shared: FxHashMap<(usize, usize), u32> = FxHashMap::default();
-    for modules in modules_by_hash.values().filter(|modules| (2..=MAX_SHARED).contains(&modules.len())) {
-        for (position, left) in modules.iter().enumerate() {
-            for right in &modules[position + 1..] {
+    let runs = hashes.chunk_by(|left, right| left.0 == right.0);
+    for modules in runs.filter(|modules| (2..=MAX_SHARED).contains(&modules.len())) {
+        for (position, (_, left)) in modules.iter().enumerate() {
+            for (_, right) in &modules[position + 1..] {
                 *shared.entry((*left, *right)).or_default() += 1;
             }
         }

@@ -155,7 +155,7 @@ fn from_setup_py(text: String) -> DeclaredEntryPoints {
         .found
         .iter()
         .flat_map(|text| text.lines())
-        .filter(|line| line.contains(':'))
+        .filter(|line| line.contains([':', '.']))
         .filter_map(|line| entry_point_line(line, "console_scripts"))
         .collect()
 }

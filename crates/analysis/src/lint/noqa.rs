@@ -26,11 +26,9 @@ pub(super) fn without_suppressed(source: &Source, mut found: Vec<Found<'_>>) -> 
 fn mentions_noqa(text: &str) -> bool {
     let bytes = text.as_bytes();
     // `q` is the rarest of the letters.
-    bytes.iter().enumerate().any(|(index, byte)| {
-        byte.eq_ignore_ascii_case(&b'q')
-            && index >= 2
-            && bytes.get(index - 2..index + 2).is_some_and(|word| word.eq_ignore_ascii_case(b"noqa"))
-    })
+    memchr::memchr2_iter(b'q', b'Q', bytes)
+        .filter(|index| *index >= 2)
+        .any(|index| bytes.get(index - 2..index + 2).is_some_and(|word| word.eq_ignore_ascii_case(b"noqa")))
 }
 
 /// The codes under which other linters know a rule.

@@ -146,7 +146,9 @@ impl<'a> Counter<'a> {
             let end = starts.get(line as usize).map_or(self.source.text().len(), |start| *start as usize);
             &self.source.text()[start..end]
         };
-        let blank = (first..=last).filter(|line| line_text(*line).trim().is_empty()).count();
+        let blank = (first..=last)
+            .filter(|line| line_text(*line).bytes().all(|byte| byte.is_ascii_whitespace()))
+            .count();
         u32::try_from(blank).unwrap_or(u32::MAX)
     }
 

@@ -68,6 +68,8 @@ pub(crate) fn classify(modules: &Candidate<'_>, options: &OrphanOptions) -> Vec<
 struct Classifier<'a> {
     modules: &'a Candidate<'a>,
     live: Vec<bool>,
+    /// Modules that each module imports or names in a string.
+    targets: Vec<Vec<usize>>,
     /// Who imports each module or names it in a string.
     importers: Vec<Vec<usize>>,
 }
@@ -77,21 +79,25 @@ impl<'a> Classifier<'a> {
         let Candidate { paths, names, facts, roles, imports, index } = modules;
         let named = named_in_strings(facts, index);
         let live = live_modules(names, paths, roles, imports, &named, index);
+        let targets: Vec<Vec<usize>> = (0..names.len())
+            .map(|module| {
+                let imported = imports[module].edges.iter().map(|edge| edge.target);
+                let mut targets: Vec<usize> = imported
+                    .chain(named[module].iter().copied())
+                    .filter(|target| *target != module)
+                    .collect();
+                targets.sort_unstable();
+                targets.dedup();
+                targets
+            })
+            .collect();
         let mut importers = vec![Vec::new(); names.len()];
-        for (importer, resolved) in imports.iter().enumerate() {
-            let targets =
-                resolved.edges.iter().map(|edge| edge.target).chain(named[importer].iter().copied());
-            for target in targets.filter(|target| *target != importer) {
-                if importers[target].last() != Some(&importer) {
-                    importers[target].push(importer);
-                }
+        for (importer, targets) in targets.iter().enumerate() {
+            for target in targets {
+                importers[*target].push(importer);
             }
         }
-        for list in &mut importers {
-            list.sort_unstable();
-            list.dedup();
-        }
-        Self { modules, live, importers }
+        Self { modules, live, targets, importers }
     }
 
     /// An empty `__init__.py` is neither needed nor unneeded.
@@ -137,10 +143,10 @@ impl<'a> Classifier<'a> {
             if !follows || options.max_depth.is_some_and(|limit| reached >= limit) {
                 continue;
             }
-            for edge in &self.modules.imports[module].edges {
-                if self.is_orphan(edge.target) && distance[edge.target].is_none() {
-                    distance[edge.target] = Some(reached + 1);
-                    queue.push_back(edge.target);
+            for target in &self.targets[module] {
+                if self.is_orphan(*target) && distance[*target].is_none() {
+                    distance[*target] = Some(reached + 1);
+                    queue.push_back(*target);
                 }
             }
         }

@@ -35,7 +35,11 @@ impl<'a> Visitor<'a> for Collector<'a> {
                 }
             }
             Stmt::Match(node) => self.match_cases(node),
-            Stmt::Global(_) => self.effect(Effect::GlobalState),
+            Stmt::Global(node) => {
+                self.effect(Effect::GlobalState);
+                node.names.iter().for_each(|name| self.frame().declare_global(name.as_str()));
+            }
+            Stmt::AnnAssign(node) => self.assignment(&node.target),
             Stmt::Assign(node) => node.targets.iter().for_each(|target| self.assignment(target)),
             Stmt::AugAssign(node) => {
                 for side in [&*node.target, &*node.value] {
@@ -173,7 +177,10 @@ impl<'a> Collector<'a> {
     }
 
     /// Writing to an attribute or an item of a module variable, from inside a function.
-    fn assignment(&mut self, target: &Expr) {
+    fn assignment(&mut self, target: &'a Expr) {
+        if let Expr::Name(name) = target {
+            self.frame().assign(name.id.as_str());
+        }
         if self.is_in_function() && matches!(target, Expr::Attribute(_) | Expr::Subscript(_)) {
             self.note_global_write(target);
         }
@@ -182,7 +189,7 @@ impl<'a> Collector<'a> {
     fn note_global_write(&mut self, target: &Expr) {
         let Some(name) = root_name(target) else { return };
         let is_parameter = self.frames.iter().any(|frame| frame.parameter(name).is_some());
-        if !is_parameter && self.module_variables.contains(name) {
+        if !is_parameter && self.module_variables.contains(name) && !self.frame().assigns(name) {
             self.effect(Effect::GlobalState);
         }
     }
@@ -190,15 +197,15 @@ impl<'a> Collector<'a> {
     fn call(&mut self, node: &'a ast::ExprCall) {
         match self.names.call(&node.func) {
             Callee::Outside(name) => {
-                if let Some(effect) = effect_of_name(&name) {
-                    self.effect(effect);
+                match effect_of_name(&name) {
+                    Some(effect) => self.effect(effect),
+                    None => self.call_of_unknown(node),
                 }
                 if name == "importlib.import_module" {
                     self.dynamic_import(node);
                 }
             }
-            Callee::Imported => {}
-            Callee::Unknown => self.call_of_unknown(node),
+            Callee::Imported | Callee::Unknown => self.call_of_unknown(node),
         }
         // The callee's last attribute has been noted as a method; what is left of it may hold more.
         match &*node.func {

@@ -19,6 +19,9 @@ pub(super) struct Frame<'a> {
     names: Vec<&'a str>,
     uses: Vec<Vec<ParameterUse>>,
     effects: Vec<Effect>,
+    /// Names that the function has assigned so far: its own variables, unless declared global.
+    assigned: Vec<&'a str>,
+    globals: Vec<&'a str>,
 }
 
 impl<'a> Frame<'a> {
@@ -62,6 +65,20 @@ impl<'a> Frame<'a> {
         if !self.effects.contains(&effect) {
             self.effects.push(effect);
         }
+    }
+
+    pub(super) fn assign(&mut self, name: &'a str) {
+        if !self.assigned.contains(&name) && !self.globals.contains(&name) {
+            self.assigned.push(name);
+        }
+    }
+
+    pub(super) fn declare_global(&mut self, name: &'a str) {
+        self.globals.push(name);
+    }
+
+    pub(super) fn assigns(&self, name: &str) -> bool {
+        self.assigned.contains(&name)
     }
 
     /// Hands the evidence over, sorted, so that equal files give equal facts.

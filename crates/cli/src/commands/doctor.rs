@@ -84,12 +84,14 @@ fn git() -> Check {
 
 /// Whether files can be made in a directory, or in the nearest one above it that exists.
 fn writable(path: &Path) -> (bool, String) {
-    let existing = path.ancestors().find(|ancestor| ancestor.is_dir() || ancestor.as_os_str().is_empty());
-    let probed = match existing {
-        Some(directory) if directory.as_os_str().is_empty() => Path::new("."),
-        Some(directory) => directory,
-        None => Path::new("/"),
+    let exists = |ancestor: &&Path| ancestor.as_os_str().is_empty() || ancestor.symlink_metadata().is_ok();
+    let probed = match path.ancestors().find(exists) {
+        Some(nearest) if !nearest.as_os_str().is_empty() => nearest,
+        _ => Path::new("."),
     };
+    if !probed.is_dir() {
+        return (false, format!("{} is not a directory", probed.display()));
+    }
     let probe = probed.join(format!(".menace-probe-{}", std::process::id()));
     match std::fs::File::create_new(&probe) {
         Ok(_) => {

@@ -45,14 +45,31 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     unless_broken_pipe(written.and_then(|()| writeln!(stdout)).and_then(|()| stdout.flush()))
 }
 
-/// Says something on stderr.
+/// Says what was done, through the log, so that it is JSON where the log is.
 pub(crate) fn note(text: &str) {
+    tracing::info!("{text}");
+}
+
+/// Says on stderr why a command failed. Our own errors name their cause and a hint in their text; what stands below
+/// a context that was added in this crate has to be said too.
+pub(crate) fn error(error: &anyhow::Error) {
+    let text = format!("{} {}", styled("error:", Style::Bad), message(error));
     ignore_broken_pipe(writeln!(anstream::stderr().lock(), "{text}"));
 }
 
-/// Says on stderr why a command failed.
-pub(crate) fn error(error: &anyhow::Error) {
-    note(&format!("{} {error:#}", styled("error:", Style::Bad)));
+fn message(error: &anyhow::Error) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if !parts.iter().any(|said| said.contains(&cause)) {
+            parts.push(cause);
+        }
+    }
+    let (first, hint) = match parts[0].split_once('\n') {
+        Some((first, hint)) => (first.to_owned(), format!("\n{hint}")),
+        None => (parts[0].clone(), String::new()),
+    };
+    let causes: String = parts[1..].iter().map(|cause| format!(": {cause}")).collect();
+    format!("{first}{causes}{hint}")
 }
 
 /// A reader that went away is no failure of ours.
@@ -66,4 +83,18 @@ pub(crate) fn unless_broken_pipe(result: io::Result<()>) -> anyhow::Result<()> {
 /// There is nobody left to tell.
 pub(crate) fn ignore_broken_pipe(result: io::Result<()>) {
     drop(result);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn causes_are_said_once_and_the_hint_comes_last() {
+        let cause = io::Error::other("disk full");
+        let wrapped = anyhow::Error::new(cause).context("failed to write map\nhint: free some space");
+        assert_eq!(message(&wrapped), "failed to write map: disk full\nhint: free some space");
+        let said = anyhow::Error::new(io::Error::other("disk full")).context("failed: disk full");
+        assert_eq!(message(&said), "failed: disk full");
+    }
 }

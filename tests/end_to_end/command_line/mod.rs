@@ -1,0 +1,13 @@
+//! Commands, settings, exit codes, and which stream says what.
+
+mod config;
+mod doctor;
+mod example;
+mod init;
+mod map;
+mod orphan_files;
+mod orphan_switches;
+mod output;
+mod settings_files;
+mod usage;
+mod walk;

@@ -1,0 +1,97 @@
+//! Wrong usage ends with code 2 and says on stderr what would be right.
+
+use menace_tests::Tree;
+
+fn check(arguments: &[&str], expected: &[&str]) {
+    let outcome = Tree::new().menace(arguments.iter().copied()).run().exits_with(2);
+    assert_eq!(outcome.stdout, "", "stdout is for data");
+    outcome.says(expected);
+}
+
+#[test]
+fn unknown_words_are_answered_with_what_is_known() {
+    check(&["sacn"], &["scan"]);
+    check(&["scan", "--jsn"], &["--json"]);
+    check(&["map", "--algorithm", "kmeans"], &["kmeans", "louvain", "greedy", "label", "hdbscan"]);
+    check(&["completions", "tcsh"], &["bash", "zsh", "fish"]);
+    check(&["scan", "--top", "many"], &["many"]);
+}
+
+#[test]
+fn a_command_is_needed() {
+    check(&[], &["scan", "orphans", "map", "config", "init", "doctor"]);
+}
+
+#[test]
+fn a_repository_must_exist() {
+    for command in ["scan", "orphans", "map"] {
+        check(&[command, "/nonexistent/repository"], &["error: ", "/nonexistent/repository", "\nhint: "]);
+    }
+}
+
+#[test]
+fn a_cause_is_said_once_and_the_hint_stands_alone() {
+    let outcome = Tree::new().menace(["scan", "/nonexistent"]).run().exits_with(2);
+    assert_eq!(outcome.stderr.matches("No such file or directory").count(), 1, "{}", outcome.stderr);
+    let last = outcome.stderr.lines().last().unwrap();
+    assert!(last.starts_with("hint: ") && !last.contains("os error"), "{last}");
+}
+
+#[test]
+fn a_repository_must_be_a_directory() {
+    let tree = Tree::with(&[("cart.py", "x = 1\n")]);
+    for command in ["scan", "orphans", "map"] {
+        let file = tree.repository().join("cart.py");
+        let outcome = tree.menace([command]).arguments([file]).run().exits_with(2);
+        outcome.says(&["cart.py", "not a directory", "\nhint: "]);
+        assert_eq!(outcome.stdout, "");
+    }
+}
+
+#[test]
+fn shares_and_globs_are_checked() {
+    check(&["map", ".", "--threshold", "1.5"], &["1.5", "hint: ", "0 to 1"]);
+    check(&["map", ".", "--threshold=-0.1"], &["-0.1", "hint: "]);
+    check(&["map", ".", "--threshold", "nan"], &["hint: "]);
+    check(&["scan", ".", "--exclude", "a["], &["a[", "hint: "]);
+}
+
+#[test]
+fn help_and_version_are_data() {
+    for arguments in [&["--help"][..], &["--version"], &["scan", "--help"], &["help", "orphans"]] {
+        let outcome = Tree::new().menace(arguments.iter().copied()).run().success();
+        assert_eq!(outcome.stderr, "");
+        assert!(outcome.stdout.contains("menace"), "{arguments:?}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn exit_codes_are_documented() {
+    let outcome = Tree::new().menace(["--help"]).run().success();
+    let codes = ["0 done", "1 found", "2 wrong usage", "3 the environment", "4 interrupted", "70 our bug"];
+    for code in codes {
+        assert!(outcome.stdout.replace('\n', " ").contains(code), "{code:?} in {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn completions_are_scripts_for_the_named_shell() {
+    for (shell, expected) in
+        [("bash", "complete"), ("zsh", "#compdef menace"), ("fish", "complete -c menace")]
+    {
+        let outcome = Tree::new().menace(["completions", shell]).run().success();
+        assert!(outcome.stdout.contains(expected), "{shell}");
+        assert!(outcome.stdout.contains("max-recursion-depth"), "{shell} knows the settings");
+        assert_eq!(outcome.stderr, "");
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_is_the_environments_fault() {
+    let tree = Tree::with(&[("cart.py", "x = 1\n")]);
+    tree.write_in_work("occupied", "a file\n");
+    for command in ["orphans", "map"] {
+        let outcome = tree.reading(command, ["--data-dir", "occupied/below"]).run().exits_with(3);
+        outcome.says(&["occupied/below", "hint: "]);
+    }
+}

@@ -187,7 +187,8 @@ fn a_cache_that_cannot_be_written_is_a_warning() {
     tree.write_in_work("occupied", "a file\n");
     let occupied = tree.work().join("occupied");
     let outcome = scan(&tree).variable("XDG_CACHE_HOME", &occupied).run().success();
-    outcome.says(&["WARN", "cache"]);
+    outcome.says(&["warning: ", "cache"]);
+    assert_eq!(outcome.stderr.matches("warning: ").count(), 1, "once is enough:\n{}", outcome.stderr);
     assert_eq!(without_statistics(outcome.json()), without_statistics(tree.inventory()));
 }
 
@@ -214,7 +215,7 @@ fn check_damage(damage: impl Fn(&Path), is_warned_of: bool) {
     }
     let outcome = check_next(&tree, FILES);
     if is_warned_of {
-        outcome.says(&["WARN", "corrupt"]);
+        outcome.says(&["warning: ", "corrupt"]);
     }
     check_next(&tree, 0);
 }
@@ -271,7 +272,7 @@ fn a_directory_in_the_place_of_a_shard_is_survived() {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
     }
-    check_next(&tree, FILES).says(&["WARN"]);
+    check_next(&tree, FILES).says(&["warning: "]);
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn eight_scans_at_once_agree_and_leave_a_usable_cache() {
     for run in running {
         let outcome = run.finish().success();
         assert_eq!(without_statistics(outcome.json()), expected);
-        assert!(!outcome.stderr.contains("WARN"), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("warning: "), "{}", outcome.stderr);
     }
     check_next(&tree, 0);
     let leftovers: Vec<_> =

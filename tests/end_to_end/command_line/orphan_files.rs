@@ -124,7 +124,7 @@ fn a_list_that_cannot_be_read_is_made_anew_with_a_warning() {
     let tree = tree();
     tree.write_in_work("sandbox_data/orphan_modules.json", "{ not json");
     let outcome = tree.reading("orphans", []).variable("SANDBOX_CLEAN_ORPHANS", "0").run().success();
-    outcome.says(&["WARN", "orphan_modules.json"]);
+    outcome.says(&["warning: ", "orphan_modules.json"]);
     assert_eq!(stored(&tree, "orphan_modules.json")["modules"].as_array().unwrap().len(), 4);
 }
 

@@ -11,7 +11,7 @@ use menace_tests::Tree;
 use serde_json::Value;
 
 /// Generous for an unoptimised build on a busy machine; a scan that hangs takes longer than any limit.
-const WALL_LIMIT: Duration = Duration::from_secs(30);
+const WALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// A repository with one healthy file.
 fn tree() -> Tree {

@@ -1,7 +1,7 @@
 //! What is left of a module when layout, comments and docstrings are taken away.
 //!
 //! Two views of the same tokens: `exact`, in which every identifier is replaced by the order of its first appearance,
-//! so that a copy with renamed variables is still the same; and `sketch`, the smallest hashes of all runs of eight
+//! so that a copy with renamed variables is still the same; and `sketch`, the smallest hashes of all runs of six
 //! tokens (a bottom-k sketch, Broder 1997), from which the share of common runs of two modules can be estimated.
 
 use serde::{Deserialize, Serialize};
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::syntax::{TokenKind, Vocabulary};
 
 /// Tokens in one run.
-const RUN: usize = 8;
-/// Hashes kept: the estimate's standard error is at most 1/√128 / 2 = 4.4 %.
-pub(super) const SKETCH: usize = 128;
+const RUN: usize = 6;
+/// Hashes kept: the estimate's standard error is at most 1/√256 / 2 = 3.1 %.
+pub(super) const SKETCH: usize = 256;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Fingerprint {

@@ -8,7 +8,7 @@ use super::fingerprint::{Fingerprint, SKETCH};
 /// Below this many tokens modules are alike by chance: empty packages, one-line re-exports.
 const MIN_TOKENS: u32 = 60;
 /// Estimated share of common runs from which on a module counts as a near-duplicate.
-const MIN_SIMILARITY: f64 = 0.8;
+const MIN_SIMILARITY: f64 = 0.7;
 /// A run that more modules than this share is boilerplate and links nobody.
 const MAX_SHARED: usize = 40;
 
@@ -86,7 +86,7 @@ fn candidate_pairs(fingerprints: &[&Fingerprint]) -> Vec<((usize, usize), u32)> 
 /// The Jaccard index of the runs, estimated from the smallest hashes of the union.
 fn similarity(left: &Fingerprint, right: &Fingerprint) -> f64 {
     let (mut i, mut j, mut union, mut common) = (0, 0, 0_u32, 0_u32);
-    while union < 128 && (i < left.sketch.len() || j < right.sketch.len()) {
+    while (union as usize) < SKETCH && (i < left.sketch.len() || j < right.sketch.len()) {
         union += 1;
         match (left.sketch.get(i), right.sketch.get(j)) {
             (Some(a), Some(b)) if a == b => {
@@ -124,7 +124,7 @@ mod tests {
         let found = find_duplicates(&modules.iter().collect::<Vec<_>>());
         let copy = found[1].unwrap();
         assert_eq!(copy.of, 0);
-        assert!((0.8..1.0).contains(&copy.similarity), "{}", copy.similarity);
+        assert!((0.7..1.0).contains(&copy.similarity), "{}", copy.similarity);
         assert_eq!(found[2], None);
     }
 

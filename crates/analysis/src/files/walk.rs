@@ -1,6 +1,6 @@
 //! Finds the Python files of a repository.
 //!
-//! `.gitignore` files count whether or not the repository is a git checkout. Hidden directories, virtual
+//! `.gitignore` files count (and no other ignore files) whether or not the repository is a git checkout. Hidden directories, virtual
 //! environments and the user's excludes are not entered. Symlinked directories are not followed, so a loop of them is
 //! no loop for us; a symlink to a file is read like the file.
 
@@ -8,7 +8,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use ignore::{DirEntry, WalkBuilder, WalkState};
@@ -33,6 +33,12 @@ pub enum WalkError {
     #[error("repository {path} is not a directory\nhint: pass the directory that holds it")]
     NotADirectory {
         /// The root.
+        path: PathBuf,
+    },
+    /// `.gitignore` is a pipe or a device.
+    #[error("failed to read {path}: not a regular file\nhint: remove it")]
+    IgnoreFile {
+        /// The file.
         path: PathBuf,
     },
     /// An exclude pattern is no glob.
@@ -82,13 +88,18 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
         return Err(WalkError::NotADirectory { path: root.to_owned() });
     }
     std::fs::read_dir(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
+    if let Some(path) = irregular_ignore_file(root) {
+        return Err(WalkError::IgnoreFile { path });
+    }
     let left_out = exclude_set(excludes)?;
-    let found = Mutex::new(Walked::default());
-    let root_for_filter = root.to_owned();
+    let found = Arc::new(Mutex::new(Walked::default()));
+    let filter = Filter { root: root.to_owned(), excluded: left_out, found: Arc::clone(&found) };
     WalkBuilder::new(root)
         .require_git(false)
         .git_global(false)
-        .filter_entry(move |entry| is_entered(entry, &root_for_filter, &left_out))
+        .ignore(false)
+        .git_exclude(false)
+        .filter_entry(move |entry| filter.is_entered(entry))
         .threads(2)
         .build_parallel()
         .run(|| {
@@ -98,7 +109,7 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
                 WalkState::Continue
             })
         });
-    let mut walked = found.into_inner().expect("no thread panics while it holds the list");
+    let mut walked = std::mem::take(&mut *found.lock().expect("no thread panics while it holds the list"));
     let setup_files = walked.files.iter().filter(|file| file.absolute.ends_with("setup.py"));
     walked.project_files.extend(setup_files.map(|file| file.path.clone()));
     walked.files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
@@ -136,7 +147,9 @@ fn look_at(root: &Path, entry: Result<DirEntry, ignore::Error>) -> Seen {
     let path = relative(root, entry.path());
     let name = entry.file_name();
     if is_project_file(name) {
-        return Seen::ProjectFile(path);
+        let is_usable = std::fs::metadata(entry.path())
+            .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_PROJECT_FILE_BYTES);
+        return if is_usable { Seen::ProjectFile(path) } else { Seen::Nothing };
     }
     let has_python_extension = has_python_extension(Path::new(name));
     if !has_python_extension && Path::new(name).extension().is_some() {
@@ -188,6 +201,9 @@ fn has_python_extension(name: &Path) -> bool {
     matches!(name.extension().and_then(OsStr::to_str), Some("py" | "pyw"))
 }
 
+/// Project files are written by hand; a larger one is something else.
+const MAX_PROJECT_FILE_BYTES: u64 = 1024 * 1024;
+
 fn is_project_file(name: &OsStr) -> bool {
     matches!(name.to_str(), Some("pyproject.toml" | "setup.cfg" | "pytest.ini" | "tox.ini"))
 }
@@ -222,18 +238,41 @@ fn exclude_set(patterns: &[String]) -> Result<GlobSet, WalkError> {
     builder.build().map_err(|source| WalkError::Pattern { pattern: patterns.join(","), source })
 }
 
-fn is_entered(entry: &DirEntry, root: &Path, excluded: &GlobSet) -> bool {
-    if entry.depth() == 0 {
-        return true;
-    }
-    if !excluded.is_empty() {
-        let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
-        if excluded.is_match(path) {
+/// Decides which entries the walk goes on with.
+struct Filter {
+    root: PathBuf,
+    excluded: GlobSet,
+    found: Arc<Mutex<Walked>>,
+}
+
+impl Filter {
+    fn is_entered(&self, entry: &DirEntry) -> bool {
+        if entry.depth() == 0 {
+            return true;
+        }
+        let path = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
+        if !self.excluded.is_empty() && self.excluded.is_match(path) {
             return false;
         }
+        let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+        !is_directory || (!is_environment(entry) && self.is_readable(entry))
     }
-    let is_directory = entry.file_type().is_some_and(|kind| kind.is_dir());
-    !(is_directory && is_environment(entry))
+
+    /// The walk reads `.gitignore` as it enters; one that is a pipe would keep it waiting forever.
+    fn is_readable(&self, entry: &DirEntry) -> bool {
+        let Some(irregular) = irregular_ignore_file(entry.path()) else { return true };
+        let path = relative(&self.root, &irregular);
+        let message = "is no regular file; the directory is left out".to_owned();
+        let problem = Seen::Problem(Diagnostic { path, line: None, message });
+        self.found.lock().expect("no thread panics while it holds the list").extend(problem);
+        false
+    }
+}
+
+fn irregular_ignore_file(directory: &Path) -> Option<PathBuf> {
+    let path = directory.join(".gitignore");
+    let is_irregular = std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file());
+    is_irregular.then_some(path)
 }
 
 /// Directories with other people's code: virtual environments, installed packages, byte code.

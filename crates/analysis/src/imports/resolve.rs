@@ -1,6 +1,7 @@
 //! From import statements to edges between the repository's modules.
 
 use menace_model::inventory::{Import, ImportKind};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::sections::RawImport;
 
@@ -57,41 +58,43 @@ pub(crate) fn resolve_imports(
     imports: &[RawImport],
     index: &ModuleIndex<'_>,
 ) -> ResolvedImports {
-    let mut resolved = ResolvedImports::default();
+    let mut edges: FxHashMap<usize, Edge> = FxHashMap::default();
+    let mut external: FxHashSet<&str> = FxHashSet::default();
     for import in imports {
         let absolute = absolute_module(import, name, is_package);
         let target = absolute.as_deref().and_then(|module| target(module, import, importer, index));
         match target {
             Some(target) if target == importer => {}
-            Some(target) => resolved.add(target, import),
-            None if import.level == 0 => resolved.add_external(&import.module),
+            Some(target) => {
+                edges
+                    .entry(target)
+                    .and_modify(|edge| edge.add(import))
+                    .or_insert_with(|| Edge::new(target, import));
+            }
+            None if import.level == 0 => external.extend(import.module.split('.').next()),
             None => {}
         }
     }
-    resolved.edges.sort_by_key(|edge| edge.target);
-    resolved.external.sort_unstable();
-    resolved
+    let mut edges: Vec<Edge> = edges.into_values().collect();
+    edges.sort_by_key(|edge| edge.target);
+    let mut external: Vec<String> =
+        external.into_iter().filter(|package| !package.is_empty()).map(str::to_owned).collect();
+    external.sort_unstable();
+    ResolvedImports { edges, external }
 }
 
-impl ResolvedImports {
-    fn add(&mut self, target: usize, import: &RawImport) {
-        if let Some(edge) = self.edges.iter_mut().find(|edge| edge.target == target) {
-            // The kind that is executed most surely describes the edge; `Always` is the smallest.
-            edge.kind = edge.kind.min(import.kind);
-            edge.line = edge.line.min(import.line);
-            edge.imports += 1;
-            edge.calls += import.calls;
-        } else {
-            let RawImport { kind, line, calls, .. } = *import;
-            self.edges.push(Edge { target, kind, line, imports: 1, calls });
-        }
+impl Edge {
+    fn new(target: usize, import: &RawImport) -> Self {
+        let RawImport { kind, line, calls, .. } = *import;
+        Self { target, kind, line, imports: 1, calls }
     }
 
-    fn add_external(&mut self, module: &str) {
-        let package = module.split('.').next().unwrap_or(module);
-        if !package.is_empty() && !self.external.iter().any(|known| known == package) {
-            self.external.push(package.to_owned());
-        }
+    /// The kind that is executed most surely describes the edge; `Always` is the smallest.
+    fn add(&mut self, import: &RawImport) {
+        self.kind = self.kind.min(import.kind);
+        self.line = self.line.min(import.line);
+        self.imports += 1;
+        self.calls += import.calls;
     }
 }
 

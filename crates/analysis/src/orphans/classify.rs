@@ -124,11 +124,8 @@ impl<'a> Classifier<'a> {
         }
         self.follow(&mut queue, &mut distance, options);
         if options.recursive_orphans {
-            // What is left are rings that import only each other: they have no head.
-            let ring: Vec<usize> = (0..count)
-                .filter(|module| self.is_orphan(*module) && self.is_in_headless_ring(*module))
-                .collect();
-            for module in ring {
+            let led_to = self.led_to_by_a_head();
+            for module in (0..count).filter(|module| self.is_orphan(*module) && !led_to[*module]) {
                 distance[module].get_or_insert(0);
             }
         }
@@ -157,22 +154,17 @@ impl<'a> Classifier<'a> {
         self.importers[module].iter().all(|importer| !self.is_orphan(*importer))
     }
 
-    fn is_in_headless_ring(&self, module: usize) -> bool {
-        let mut seen = vec![module];
-        let mut next = 0;
-        while next < seen.len() {
-            let current = seen[next];
-            if self.is_head(current) {
-                return false;
+    /// Orphans at the end of a chain that has a head. The others are rings that import only each other.
+    fn led_to_by_a_head(&self) -> Vec<bool> {
+        let mut led_to = vec![false; self.modules.names.len()];
+        let heads = (0..led_to.len()).filter(|module| self.is_orphan(*module) && self.is_head(*module));
+        let mut queue: Vec<usize> = heads.collect();
+        while let Some(module) = queue.pop() {
+            if !std::mem::replace(&mut led_to[module], true) {
+                queue.extend(self.targets[module].iter().filter(|target| self.is_orphan(**target)));
             }
-            for importer in &self.importers[current] {
-                if self.is_orphan(*importer) && !seen.contains(importer) {
-                    seen.push(*importer);
-                }
-            }
-            next += 1;
         }
-        true
+        led_to
     }
 
     /// For each module the one that it repeats, if that one has the better claim to be the original.

@@ -99,13 +99,23 @@ fn classification(orphan: &Orphan) -> Classification<'_> {
 /// A list that cannot be read is not worth failing for: it is made anew from the scan.
 fn earlier_candidates(path: &Path) -> Vec<String> {
     let Ok(text) = std::fs::read(path) else { return Vec::new() };
-    match serde_json::from_slice::<OrphanModules>(&text) {
-        Ok(earlier) => earlier.modules,
+    match serde_json::from_slice::<EarlierModules>(&text) {
+        Ok(EarlierModules::Versioned(OrphanModules { modules, .. }) | EarlierModules::Plain(modules)) => {
+            modules
+        }
         Err(error) => {
             tracing::warn!(path = %path.display(), %error, "earlier orphan list is not readable, starting anew");
             Vec::new()
         }
     }
+}
+
+/// The list as we write it, or bare as other tools have written it before.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum EarlierModules {
+    Versioned(OrphanModules),
+    Plain(Vec<String>),
 }
 
 fn write(path: &Path, value: &impl Serialize) -> Result<(), OrphanFileError> {

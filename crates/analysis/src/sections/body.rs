@@ -178,10 +178,13 @@ impl<'a> Collector<'a> {
 
     /// Writing to an attribute or an item of a module variable, from inside a function.
     fn assignment(&mut self, target: &'a Expr) {
+        if !self.is_in_function() {
+            return;
+        }
         if let Expr::Name(name) = target {
             self.frame().assign(name.id.as_str());
         }
-        if self.is_in_function() && matches!(target, Expr::Attribute(_) | Expr::Subscript(_)) {
+        if matches!(target, Expr::Attribute(_) | Expr::Subscript(_)) {
             self.note_global_write(target);
         }
     }

@@ -3,6 +3,7 @@
 //! Nothing is noted about `self` and `cls`: the object behind them is made by its constructor, not from evidence.
 
 use menace_model::inventory::{Binding, Effect, Parameter, ParameterUse, Section};
+use rustc_hash::FxHashSet;
 
 /// A parameter of a data-heavy function can be compared with thousands of constants; that many help nobody.
 const MAX_USES: usize = 48;
@@ -20,8 +21,8 @@ pub(super) struct Frame<'a> {
     uses: Vec<Vec<ParameterUse>>,
     effects: Vec<Effect>,
     /// Names that the function has assigned so far: its own variables, unless declared global.
-    assigned: Vec<&'a str>,
-    globals: Vec<&'a str>,
+    assigned: FxHashSet<&'a str>,
+    globals: FxHashSet<&'a str>,
 }
 
 impl<'a> Frame<'a> {
@@ -68,17 +69,17 @@ impl<'a> Frame<'a> {
     }
 
     pub(super) fn assign(&mut self, name: &'a str) {
-        if !self.assigned.contains(&name) && !self.globals.contains(&name) {
-            self.assigned.push(name);
+        if !self.globals.contains(&name) {
+            self.assigned.insert(name);
         }
     }
 
     pub(super) fn declare_global(&mut self, name: &'a str) {
-        self.globals.push(name);
+        self.globals.insert(name);
     }
 
     pub(super) fn assigns(&self, name: &str) -> bool {
-        self.assigned.contains(&name)
+        self.assigned.contains(name)
     }
 
     /// Hands the evidence over, sorted, so that equal files give equal facts.

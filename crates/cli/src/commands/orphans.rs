@@ -27,13 +27,18 @@ pub(super) fn run(
     let orphans = &scan.inventory.orphans;
     let settings = &configuration.settings().orphans;
     let options = OrphanFiles { include_redundant: settings.test_redundant, clean: settings.clean_orphans };
-    let written = write_orphan_files(&configuration.data_directory(), orphans, options)?;
+    let is_disabled = settings.disable_orphan_scan || settings.disable_orphans;
     if json {
         print_json(&OrphanReport { version: 1, root: &scan.inventory.root, orphans })?;
     } else {
         print(&orphan_table(orphans, scan.inventory.modules.len()))?;
     }
-    for path in written {
+    if is_disabled {
+        // Nobody looked, so what an earlier run found stays.
+        note("orphan discovery is switched off (SANDBOX_DISABLE_ORPHAN_SCAN or SANDBOX_DISABLE_ORPHANS)");
+        return Ok(Exit::Done);
+    }
+    for path in write_orphan_files(&configuration.data_directory(), orphans, options)? {
         note(&format!("wrote {}", path.display()));
     }
     Ok(Exit::Done)

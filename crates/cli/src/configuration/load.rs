@@ -72,10 +72,9 @@ fn dot_env_variables() -> Result<Vec<(String, String)>, ConfigurationError> {
 
 /// The YAML file, and whether the user chose it: a file that was chosen must be there.
 fn yaml_path(resolved: &Resolved) -> (PathBuf, bool) {
-    let is_chosen = resolved
-        .rows
-        .iter()
-        .any(|row| row.env == "SANDBOX_SETTINGS_YAML" && row.source != Source::Default.to_string());
+    // A value that equals the default is no choice: `menace init` writes it into every `.env`.
+    let is_chosen =
+        resolved.rows.iter().any(|row| row.env == "SANDBOX_SETTINGS_YAML" && row.value != row.default);
     (expand_home(&resolved.settings.general.settings_yaml), is_chosen)
 }
 

@@ -41,6 +41,9 @@ pub(crate) enum Command {
     Scan {
         #[command(flatten)]
         repository: Repository,
+        /// Show only the modules that this one needs, nearest first (--max-recursion-depth limits how far)
+        #[arg(long, value_name = "MODULE")]
+        dependencies: Option<String>,
         /// How many rows each table shows at most; 0 shows all
         #[arg(long, default_value_t = 10, value_name = "ROWS")]
         top: usize,

@@ -46,3 +46,23 @@ fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     configuration.warn();
     commands::run(arguments.command, &configuration)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use menace_model::settings::reference_markdown;
+
+    #[test]
+    fn the_settings_page_is_current() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/settings.md");
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, reference_markdown()).unwrap();
+        }
+        let page = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            page == reference_markdown(),
+            "docs/settings.md is old; run with UPDATE_DOCS=1 to write it anew"
+        );
+    }
+}

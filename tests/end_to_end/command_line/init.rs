@@ -54,13 +54,14 @@ fn the_written_defaults_change_nothing() {
     assert_eq!(values(&tree), before);
 }
 
+/// Settings that are planned and have no default would be noise.
 #[test]
-fn every_setting_is_mentioned() {
+fn every_setting_that_does_something_is_mentioned() {
     let tree = Tree::new();
     tree.menace(["init"]).run().success();
     let text = fs::read_to_string(tree.work().join(".env")).unwrap();
     let rows = tree.menace(["config", "--json"]).run().success().json();
-    for row in rows.as_array().unwrap().iter().filter(|row| row["status"] != "deprecated") {
+    for row in rows.as_array().unwrap().iter().filter(|row| row["status"] == "active") {
         let name = row["env"].as_str().unwrap();
         let is_mentioned = text.lines().any(|line| {
             line.trim_start_matches(['#', ' ']).strip_prefix(name).is_some_and(|rest| rest.starts_with('='))

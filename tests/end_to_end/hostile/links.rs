@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use super::{diagnostics_of, module, survive, tree};
+use super::{WALL_LIMIT, diagnostics_of, module, survive, tree};
 
 fn make_pipe(path: &Path) {
     let status = Command::new("mkfifo").arg(path).status().expect("mkfifo is part of coreutils");
@@ -82,11 +82,27 @@ fn pipes_in_the_place_of_project_files_are_not_waited_for() {
     }
 }
 
+/// What such a file ignores is not known, so the directory may be left out, or the scan refused with a reason.
 #[test]
 fn a_pipe_in_the_place_of_gitignore_is_not_waited_for() {
     let tree = tree();
-    make_pipe(&tree.repository().join(".gitignore"));
+    tree.write("below/other.py", "x = 1\n");
+    make_pipe(&tree.repository().join("below/.gitignore"));
     survive(&tree);
+    make_pipe(&tree.repository().join(".gitignore"));
+    let outcome = tree.reading("scan", ["--json"]).wall_limit(WALL_LIMIT).run();
+    assert!(outcome.code == Some(0) || outcome.code == Some(3), "{outcome:?}");
+    outcome.says(&[".gitignore"]);
+}
+
+#[test]
+fn pipes_in_the_place_of_other_ignore_files_are_not_waited_for() {
+    for place in [".ignore", ".rgignore", ".git/info/exclude", "../.gitignore", "../.ignore"] {
+        let tree = tree();
+        fs::create_dir_all(tree.repository().join(".git/info")).unwrap();
+        make_pipe(&tree.repository().join(place));
+        survive(&tree);
+    }
 }
 
 #[test]

@@ -46,7 +46,8 @@ impl Cache {
 
     /// Writes the shards in which something changed.
     ///
-    /// A cache that cannot be written slows the next scan down and does not change any result, so it is a warning.
+    /// A cache that cannot be written slows the next scan down and does not change any result, so it is a warning, one
+    /// for all shards: they fail for the same reason.
     pub(crate) fn save<'a>(&self, entries: impl Iterator<Item = (&'a str, &'a Entry)>, changed: &[&str]) {
         let mut is_dirty = [false; SHARDS];
         changed.iter().copied().chain(self.remaining()).for_each(|path| is_dirty[shard_of(path)] = true);
@@ -54,12 +55,14 @@ impl Cache {
         for (path, entry) in entries {
             shards[shard_of(path)].push((path, entry));
         }
-        (0..SHARDS).into_par_iter().filter(|shard| is_dirty[*shard]).for_each(|shard| {
-            let path = shard_path(&self.directory, shard);
-            if let Err(error) = write_shard(&path, &shards[shard]) {
-                tracing::warn!(path = %path.display(), %error, "failed to write the scan cache");
-            }
-        });
+        let first_failure =
+            (0..SHARDS).into_par_iter().filter(|shard| is_dirty[*shard]).find_map_any(|shard| {
+                let path = shard_path(&self.directory, shard);
+                write_shard(&path, &shards[shard]).err().map(|error| (path, error))
+            });
+        if let Some((path, error)) = first_failure {
+            tracing::warn!(path = %path.display(), %error, "failed to write the scan cache");
+        }
     }
 }
 

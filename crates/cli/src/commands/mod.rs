@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod config;
+mod dependencies;
 mod doctor;
 mod init;
 mod inventory_json;
@@ -27,7 +28,12 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Config { pattern, changed, output } => {
             config::run(configuration, pattern.as_deref(), changed, output.json)
         }
-        Command::Scan { repository, top, output } => scan::run(configuration, &repository, top, output.json),
+        Command::Scan { repository, dependencies: Some(module), output, .. } => {
+            dependencies::run(configuration, &repository, &module, output.json)
+        }
+        Command::Scan { repository, top, output, .. } => {
+            scan::run(configuration, &repository, top, output.json)
+        }
         Command::Orphans { repository, output } => orphans::run(configuration, &repository, output.json),
         Command::Map { repository, grouping, output } => {
             map::run(configuration, &repository, &grouping, output.json)

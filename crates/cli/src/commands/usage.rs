@@ -7,4 +7,8 @@ use thiserror::Error;
 pub(crate) enum UsageError {
     #[error("--threshold is {0}, which is not a share\nhint: pass a number from 0 to 1")]
     Threshold(f64),
+    #[error(
+        "{0:?} is no module of this repository\nhint: pass a path such as shop/cart.py or a name such as shop.cart"
+    )]
+    UnknownModule(String),
 }

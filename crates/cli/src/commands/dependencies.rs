@@ -1,0 +1,39 @@
+//! `menace scan --dependencies MODULE`: what a module needs from its own repository.
+
+use serde::Serialize;
+
+use crate::arguments::Repository;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{print, print_json};
+
+use super::reading::read_repository;
+use super::usage::UsageError;
+
+#[derive(Serialize)]
+struct Dependencies<'a> {
+    version: u32,
+    module: &'a str,
+    /// How many imports were followed; absent without a limit.
+    depth: Option<usize>,
+    /// Paths, nearest first.
+    dependencies: Vec<&'a str>,
+}
+
+pub(super) fn run(
+    configuration: &Configuration,
+    repository: &Repository,
+    module: &str,
+    json: bool,
+) -> anyhow::Result<Exit> {
+    let scan = read_repository(configuration, repository)?;
+    let depth = configuration.settings().orphans.max_recursion_depth;
+    let dependencies =
+        scan.local_dependencies(module, depth).ok_or_else(|| UsageError::UnknownModule(module.to_owned()))?;
+    if json {
+        print_json(&Dependencies { version: 1, module, depth, dependencies })?;
+    } else {
+        print(&dependencies.iter().map(|path| format!("{path}\n")).collect::<String>())?;
+    }
+    Ok(Exit::Done)
+}

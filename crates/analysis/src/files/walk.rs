@@ -97,6 +97,7 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
     WalkBuilder::new(root)
         .require_git(false)
         .git_global(false)
+        .parents(root.ancestors().skip(1).all(|above| irregular_ignore_file(above).is_none()))
         .ignore(false)
         .git_exclude(false)
         .filter_entry(move |entry| filter.is_entered(entry))
@@ -110,7 +111,9 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
             })
         });
     let mut walked = std::mem::take(&mut *found.lock().expect("no thread panics while it holds the list"));
-    let setup_files = walked.files.iter().filter(|file| file.absolute.ends_with("setup.py"));
+    let is_setup_file =
+        |file: &&PythonFile| file.absolute.ends_with("setup.py") && file.stamp.size <= MAX_PROJECT_FILE_BYTES;
+    let setup_files = walked.files.iter().filter(is_setup_file);
     walked.project_files.extend(setup_files.map(|file| file.path.clone()));
     walked.files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     walked.project_files.sort_unstable();
@@ -271,7 +274,9 @@ impl Filter {
 
 fn irregular_ignore_file(directory: &Path) -> Option<PathBuf> {
     let path = directory.join(".gitignore");
-    let is_irregular = std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file());
+    // Opening a directory fails at once; opening a pipe waits for a writer, reading a device may never end.
+    let is_irregular =
+        std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     is_irregular.then_some(path)
 }
 

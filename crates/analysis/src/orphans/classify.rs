@@ -218,12 +218,14 @@ impl<'a> Classifier<'a> {
     }
 
     fn orphan_reason(&self, module: usize) -> String {
-        let only_tests = self.importers[module].iter().all(|importer| is_test(self.modules.paths[*importer]));
-        if only_tests {
-            "only tests import it".to_owned()
-        } else {
-            "only modules that are orphans themselves import it".to_owned()
-        }
+        let importers = &self.importers[module];
+        let tests = importers.iter().filter(|importer| is_test(self.modules.paths[**importer])).count();
+        let reason = match (tests, importers.len() - tests) {
+            (_, 0) => "only tests import it",
+            (0, _) => "only modules that are orphans themselves import it",
+            _ => "only tests and modules that are orphans themselves import it",
+        };
+        reason.to_owned()
     }
 }
 

@@ -11,7 +11,7 @@ use super::reading::read_repository;
 use super::usage::UsageError;
 
 #[derive(Serialize)]
-struct Dependencies<'a> {
+struct DependencyReport<'a> {
     version: u32,
     module: &'a str,
     /// How many imports were followed; absent without a limit.
@@ -31,7 +31,7 @@ pub(super) fn run(
     let dependencies =
         scan.local_dependencies(module, depth).ok_or_else(|| UsageError::UnknownModule(module.to_owned()))?;
     if json {
-        print_json(&Dependencies { version: 1, module, depth, dependencies })?;
+        print_json(&DependencyReport { version: 1, module, depth, dependencies })?;
     } else {
         print(&dependencies.iter().map(|path| format!("{path}\n")).collect::<String>())?;
     }

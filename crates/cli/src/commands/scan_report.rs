@@ -37,6 +37,10 @@ fn heading(title: &str, detail: &str) -> String {
     format!("\n{}  {detail}\n", styled(title, Style::Bold))
 }
 
+fn number_or_none(number: usize) -> String {
+    if number == 0 { "none".to_owned() } else { grouped(number) }
+}
+
 /// What was left out of a table, and how to see it.
 fn rest(total: usize, top: usize) -> String {
     if total <= top {
@@ -146,11 +150,11 @@ fn findings_table(inventory: &Inventory, top: usize) -> String {
 
 fn cycle_list(inventory: &Inventory, top: usize) -> String {
     const SHOWN: usize = 4;
-    let detail = format!(
-        "{}, {} of them at import time",
-        grouped(inventory.cycles.len()),
-        grouped(inventory.import_time_cycles.len())
-    );
+    let at_import_time = match (inventory.cycles.len(), inventory.import_time_cycles.len()) {
+        (0, _) => String::new(),
+        (_, number) => format!(", {} of them at import time", grouped(number)),
+    };
+    let detail = format!("{}{at_import_time}", number_or_none(inventory.cycles.len()));
     let mut text = heading("Cycles", &detail);
     for cycle in inventory.cycles.iter().take(top) {
         let named = cycle.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(" ⇄ ");
@@ -172,7 +176,7 @@ fn orphan_table(inventory: &Inventory, top: usize) -> String {
         ]);
     }
     let rows = if orphans.is_empty() { String::new() } else { table.text() };
-    heading("Orphans", &grouped(orphans.len())) + &rows + &rest(orphans.len(), top)
+    heading("Orphans", &number_or_none(orphans.len())) + &rows + &rest(orphans.len(), top)
 }
 
 fn diagnostic_table(inventory: &Inventory, top: usize) -> String {

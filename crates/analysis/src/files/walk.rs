@@ -93,11 +93,13 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
     }
     let left_out = exclude_set(excludes)?;
     let found = Arc::new(Mutex::new(Walked::default()));
+    // The walk reads the `.gitignore` of every directory above, too, and has no way to leave out just one.
+    let irregular_above = root.ancestors().skip(1).find_map(irregular_ignore_file);
     let filter = Filter { root: root.to_owned(), excluded: left_out, found: Arc::clone(&found) };
     WalkBuilder::new(root)
         .require_git(false)
         .git_global(false)
-        .parents(root.ancestors().skip(1).all(|above| irregular_ignore_file(above).is_none()))
+        .git_ignore(irregular_above.is_none())
         .ignore(false)
         .git_exclude(false)
         .filter_entry(move |entry| filter.is_entered(entry))
@@ -115,6 +117,11 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
         |file: &&PythonFile| file.absolute.ends_with("setup.py") && file.stamp.size <= MAX_PROJECT_FILE_BYTES;
     let setup_files = walked.files.iter().filter(is_setup_file);
     walked.project_files.extend(setup_files.map(|file| file.path.clone()));
+    walked.diagnostics.extend(irregular_above.map(|path| Diagnostic {
+        path: path.to_string_lossy().into_owned(),
+        line: None,
+        message: "is no regular file; .gitignore files were not honoured".to_owned(),
+    }));
     walked.files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     walked.project_files.sort_unstable();
     walked.diagnostics.sort_by(|left, right| left.path.cmp(&right.path));

@@ -6,11 +6,8 @@ use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Stmt, ast};
 
 use super::collect::{Collector, Context};
-use super::effects::{effect_of_builtin, effect_of_method, effect_of_name, is_mutating_method};
 use super::frame::Frame;
-use super::imports::{Callee, root_name};
-use super::signature::excerpt;
-use super::uses::{constant, note, note_uses};
+use super::uses::{note, note_uses};
 
 impl<'a> Visitor<'a> for Collector<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
@@ -95,7 +92,7 @@ impl<'a> Collector<'a> {
     }
 
     /// The function being read; what a lambda or a comprehension does, the function around it does.
-    fn frame(&mut self) -> &mut Frame<'a> {
+    pub(super) fn frame(&mut self) -> &mut Frame<'a> {
         let functions = self.frames.iter_mut().rev().filter(|frame| !frame.is_shadow());
         functions.into_iter().next().expect("the module's own frame stays until the walk ends")
     }
@@ -107,7 +104,7 @@ impl<'a> Collector<'a> {
         self.frames.pop();
     }
 
-    fn effect(&mut self, effect: Effect) {
+    pub(super) fn effect(&mut self, effect: Effect) {
         self.frame().add_effect(effect);
     }
 
@@ -139,139 +136,6 @@ impl<'a> Collector<'a> {
         }
     }
 
-    fn match_cases(&mut self, node: &'a ast::StmtMatch) {
-        for case in &node.cases {
-            self.pattern(&node.subject, &case.pattern);
-        }
-    }
-
-    /// What a pattern tells about the value it is matched with.
-    fn pattern(&mut self, subject: &Expr, pattern: &ast::Pattern) {
-        let source = self.source;
-        match pattern {
-            ast::Pattern::MatchValue(pattern) => {
-                if let Some(value) = constant(source, &pattern.value) {
-                    note(&mut self.frames, subject, || ParameterUse::Compared(value));
-                }
-            }
-            ast::Pattern::MatchSingleton(_) => {
-                note(&mut self.frames, subject, || ParameterUse::Compared(excerpt(source, pattern)));
-            }
-            ast::Pattern::MatchOr(pattern) => {
-                pattern.patterns.iter().for_each(|it| self.pattern(subject, it));
-            }
-            ast::Pattern::MatchAs(pattern) => {
-                pattern.pattern.iter().for_each(|inner| self.pattern(subject, inner));
-            }
-            ast::Pattern::MatchMapping(pattern) => {
-                for key in pattern.keys.iter().filter_map(|key| constant(source, key)) {
-                    note(&mut self.frames, subject, || ParameterUse::Key(key));
-                }
-            }
-            ast::Pattern::MatchClass(pattern) => {
-                note(&mut self.frames, subject, || ParameterUse::Instance(excerpt(source, &*pattern.cls)));
-            }
-            ast::Pattern::MatchSequence(_) => note(&mut self.frames, subject, || ParameterUse::Iterated),
-            ast::Pattern::MatchStar(_) => {}
-        }
-    }
-
-    /// Writing to an attribute or an item of a module variable, from inside a function.
-    fn assignment(&mut self, target: &'a Expr) {
-        if !self.is_in_function() {
-            return;
-        }
-        if let Expr::Name(name) = target {
-            self.frame().assign(name.id.as_str());
-        }
-        if matches!(target, Expr::Attribute(_) | Expr::Subscript(_)) {
-            self.note_global_write(target);
-        }
-    }
-
-    fn note_global_write(&mut self, target: &Expr) {
-        let Some(name) = root_name(target) else { return };
-        let is_parameter = self.frames.iter().any(|frame| frame.parameter(name).is_some());
-        if !is_parameter && self.module_variables.contains(name) && !self.frame().assigns(name) {
-            self.effect(Effect::GlobalState);
-        }
-    }
-
-    fn call(&mut self, node: &'a ast::ExprCall) {
-        match self.names.call(&node.func) {
-            Callee::Outside(name) => {
-                match effect_of_name(&name) {
-                    Some(effect) => self.effect(effect),
-                    None => self.call_of_unknown(node),
-                }
-                if name == "importlib.import_module" {
-                    self.dynamic_import(node);
-                }
-            }
-            Callee::Imported | Callee::Unknown => self.call_of_unknown(node),
-        }
-        // The callee's last attribute has been noted as a method; what is left of it may hold more.
-        match &*node.func {
-            Expr::Attribute(callee) => self.visit_expr(&callee.value),
-            callee => self.visit_expr(callee),
-        }
-        self.visit_arguments(&node.arguments);
-    }
-
-    fn call_of_unknown(&mut self, node: &'a ast::ExprCall) {
-        match &*node.func {
-            Expr::Name(callee) => {
-                if callee.id.as_str() == "__import__" {
-                    self.dynamic_import(node);
-                } else if let Some(effect) = effect_of_builtin(callee.id.as_str()) {
-                    self.effect(effect);
-                }
-            }
-            Expr::Attribute(callee) => {
-                if let Some(effect) = effect_of_method(callee.attr.as_str()) {
-                    self.effect(effect);
-                } else if self.is_in_function() && is_mutating_method(callee.attr.as_str()) {
-                    self.note_global_write(&callee.value);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A relative name counts only where the package it is relative to is written beside it.
-    fn dynamic_import(&mut self, node: &ast::ExprCall) {
-        let Some(Expr::StringLiteral(module)) = node.arguments.find_argument_value("name", 0) else { return };
-        let line = self.source.first_line(node);
-        let module = module.value.to_str();
-        if !module.starts_with('.') {
-            return self.names.dynamic(module, line);
-        }
-        match node.arguments.find_argument_value("package", 1) {
-            Some(Expr::StringLiteral(package)) => {
-                if let Some(absolute) = absolute_name(module, package.value.to_str()) {
-                    self.names.dynamic(&absolute, line);
-                }
-            }
-            // In a module that is no package `__name__` would fail, so it can be read as `__package__`.
-            Some(Expr::Name(package)) if matches!(package.id.as_str(), "__package__" | "__name__") => {
-                self.names.dynamic(module, line);
-            }
-            _ => {}
-        }
-    }
-
-    /// `os.environ`, and `environ` after `from os import environ`, have their effect without being called.
-    fn environment(&mut self, name: &str, expression: &Expr) {
-        if name.starts_with("environ")
-            && self
-                .names
-                .outside_name(expression)
-                .is_some_and(|qualified| qualified.starts_with("os.environ"))
-        {
-            self.effect(Effect::Environment);
-        }
-    }
-
     fn string(&mut self, text: &'a str) {
         if could_name_a_module(text) {
             self.dotted_strings.insert(text);
@@ -296,19 +160,6 @@ fn type_checking(condition: &Expr) -> Option<bool> {
         Expr::UnaryOp(node) if node.op == ast::UnaryOp::Not => type_checking(&node.operand).map(|it| !it),
         _ => None,
     }
-}
-
-/// `..money` relative to `shop.plugins` is `shop.money`.
-fn absolute_name(relative: &str, package: &str) -> Option<String> {
-    let rest = relative.trim_start_matches('.');
-    let levels_up = relative.len() - rest.len() - 1;
-    let mut parts: Vec<&str> = package.split('.').collect();
-    if levels_up >= parts.len() {
-        return None;
-    }
-    parts.truncate(parts.len() - levels_up);
-    parts.push(rest);
-    Some(parts.join("."))
 }
 
 /// The names that a comprehension binds.

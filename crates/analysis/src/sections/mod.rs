@@ -6,6 +6,8 @@ mod docstring;
 mod effects;
 mod frame;
 mod imports;
+mod outside;
+mod patterns;
 mod signature;
 mod uses;
 

@@ -1,0 +1,48 @@
+//! What the patterns of a `match` tell about the value they are matched with.
+
+use menace_model::inventory::ParameterUse;
+
+use crate::syntax::{Expr, ast};
+
+use super::collect::Collector;
+use super::signature::excerpt;
+use super::uses::{constant, note};
+
+impl<'a> Collector<'a> {
+    pub(super) fn match_cases(&mut self, node: &'a ast::StmtMatch) {
+        for case in &node.cases {
+            self.pattern(&node.subject, &case.pattern);
+        }
+    }
+
+    /// What a pattern tells about the value it is matched with.
+    fn pattern(&mut self, subject: &Expr, pattern: &ast::Pattern) {
+        let source = self.source;
+        match pattern {
+            ast::Pattern::MatchValue(pattern) => {
+                if let Some(value) = constant(source, &pattern.value) {
+                    note(&mut self.frames, subject, || ParameterUse::Compared(value));
+                }
+            }
+            ast::Pattern::MatchSingleton(_) => {
+                note(&mut self.frames, subject, || ParameterUse::Compared(excerpt(source, pattern)));
+            }
+            ast::Pattern::MatchOr(pattern) => {
+                pattern.patterns.iter().for_each(|it| self.pattern(subject, it));
+            }
+            ast::Pattern::MatchAs(pattern) => {
+                pattern.pattern.iter().for_each(|inner| self.pattern(subject, inner));
+            }
+            ast::Pattern::MatchMapping(pattern) => {
+                for key in pattern.keys.iter().filter_map(|key| constant(source, key)) {
+                    note(&mut self.frames, subject, || ParameterUse::Key(key));
+                }
+            }
+            ast::Pattern::MatchClass(pattern) => {
+                note(&mut self.frames, subject, || ParameterUse::Instance(excerpt(source, &*pattern.cls)));
+            }
+            ast::Pattern::MatchSequence(_) => note(&mut self.frames, subject, || ParameterUse::Iterated),
+            ast::Pattern::MatchStar(_) => {}
+        }
+    }
+}

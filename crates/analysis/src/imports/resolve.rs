@@ -13,9 +13,8 @@ pub(crate) struct Edge {
     pub(crate) target: usize,
     pub(crate) kind: ImportKind,
     pub(crate) line: u32,
-    /// Import statements, and calls through the names they bind: the weight in the module map.
+    /// Import statements.
     pub(crate) imports: u32,
-    pub(crate) calls: u32,
 }
 
 /// The imports of one module.
@@ -61,9 +60,7 @@ pub(crate) fn resolve_imports(
     let mut edges: FxHashMap<usize, Edge> = FxHashMap::default();
     let mut external: FxHashSet<&str> = FxHashSet::default();
     for import in imports {
-        let absolute = absolute_module(import, name, is_package);
-        let target = absolute.as_deref().and_then(|module| target(module, import, importer, index));
-        match target {
+        match target_of(import, importer, name, is_package, index) {
             Some(target) if target == importer => {}
             Some(target) => {
                 edges
@@ -83,10 +80,20 @@ pub(crate) fn resolve_imports(
     ResolvedImports { edges, external }
 }
 
+/// The module of this repository that an import statement imports.
+pub(super) fn target_of(
+    import: &RawImport,
+    importer: usize,
+    name: &str,
+    is_package: bool,
+    index: &ModuleIndex<'_>,
+) -> Option<usize> {
+    target(&absolute_module(import, name, is_package)?, import, importer, index)
+}
+
 impl Edge {
     fn new(target: usize, import: &RawImport) -> Self {
-        let RawImport { kind, line, calls, .. } = *import;
-        Self { target, kind, line, imports: 1, calls }
+        Self { target, kind: import.kind, line: import.line, imports: 1 }
     }
 
     /// The kind that is executed most surely describes the edge; `Always` is the smallest.
@@ -94,7 +101,6 @@ impl Edge {
         self.kind = self.kind.min(import.kind);
         self.line = self.line.min(import.line);
         self.imports += 1;
-        self.calls += import.calls;
     }
 }
 

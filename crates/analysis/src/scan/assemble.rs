@@ -1,14 +1,16 @@
 //! From the facts of single files to what only all of them together can tell.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use menace_model::inventory::{Inventory, LintFinding, LintRule, Module, ScanStatistics};
+use menace_model::inventory::{Inventory, LintFinding, LintRule, Module, Orphan, ScanStatistics};
 use rayon::prelude::*;
 
 use crate::cache::Entry;
 use crate::facts::FileFacts;
 use crate::imports::{
-    ModuleIndex, ResolvedImports, cycles, declared_entry_points, name_modules, resolve_imports, source_roots,
+    Definitions, ModuleIndex, ResolvedImports, cycles, declared_entry_points, name_modules, resolve_imports,
+    source_roots,
 };
 use crate::map::Edge;
 use crate::orphans::{Candidate, OrphanOptions, classify, entry_roles};
@@ -43,8 +45,8 @@ pub(super) fn assemble(
         elapsed_ms: 0.0,
     };
     let churn = churn();
-    let edges = relations.weighted_edges();
-    let Relations { names, imports, roles, cycles, import_time_cycles, orphans } = relations;
+    let Relations { names, imports, roles, cycles, import_time_cycles, orphans, weights } = relations;
+    let imported = imports.iter().map(|it| it.at_run_time().map(|edge| edge.target).collect()).collect();
     let modules: Vec<Module> = pool.install(|| {
         let facts = entries.into_par_iter().map(|entry| entry.facts);
         (facts, &paths, &imports, roles)
@@ -65,7 +67,7 @@ pub(super) fn assemble(
         diagnostics,
         statistics,
     };
-    Scan { inventory, edges }
+    Scan { inventory, weights, imported }
 }
 
 /// What modules are to each other.
@@ -75,7 +77,8 @@ struct Relations {
     roles: Vec<Vec<String>>,
     cycles: Vec<Vec<String>>,
     import_time_cycles: Vec<Vec<String>>,
-    orphans: Vec<menace_model::inventory::Orphan>,
+    orphans: Vec<Orphan>,
+    weights: Vec<Edge>,
 }
 
 impl Relations {
@@ -116,23 +119,28 @@ impl Relations {
         Self {
             cycles: cycles(&names, at_run_time),
             import_time_cycles: cycles(&names, at_import_time),
+            weights: weigh(&imports, &Definitions { paths, names: &names, facts: &facts, index: &index }),
             orphans,
             roles,
             imports,
             names,
         }
     }
+}
 
-    /// One per import statement and one per call, as the module map wants it.
-    fn weighted_edges(&self) -> Vec<Edge> {
-        let weigh = |(from, imports): (usize, &ResolvedImports)| {
-            imports
-                .at_run_time()
-                .map(move |edge| Edge { from, to: edge.target, weight: f64::from(edge.imports + edge.calls) })
-                .collect::<Vec<_>>()
-        };
-        self.imports.iter().enumerate().flat_map(weigh).collect()
-    }
+/// One per import statement and one per call, as the module map wants it.
+fn weigh(imports: &[ResolvedImports], definitions: &Definitions<'_>) -> Vec<Edge> {
+    (0..imports.len())
+        .into_par_iter()
+        .flat_map_iter(|from| {
+            let mut weights: BTreeMap<usize, u32> = BTreeMap::new();
+            let imported = imports[from].at_run_time().map(|edge| (edge.target, edge.imports));
+            for (to, weight) in imported.chain(definitions.calls_of(from)) {
+                *weights.entry(to).or_default() += weight;
+            }
+            weights.into_iter().map(move |(to, weight)| Edge { from, to, weight: f64::from(weight) })
+        })
+        .collect()
 }
 
 fn edges<'a>(

@@ -61,8 +61,10 @@ pub type ChurnReport = Result<HashMap<String, ChurnedLines>, String>;
 pub struct Scan {
     /// What is shown.
     pub inventory: Inventory,
-    /// Import edges by index into `inventory.modules`, weighted by imports and calls: the module map's input.
-    pub edges: Vec<Edge>,
+    /// What relates modules, by index into `inventory.modules`: one per import and one per call. The module map's input.
+    pub weights: Vec<Edge>,
+    /// The modules that each module imports at run time.
+    pub(super) imported: Vec<Vec<usize>>,
 }
 
 impl Scan {
@@ -70,9 +72,7 @@ impl Scan {
     pub fn local_dependencies(&self, path: &str, depth: Option<usize>) -> Option<Vec<&str>> {
         let modules = &self.inventory.modules;
         let start = modules.iter().position(|module| module.path == path || module.name == path)?;
-        let targets =
-            |module| self.edges.iter().filter(|edge| edge.from == module).map(|edge| edge.to).collect();
-        let needed = local_dependencies(start, depth, targets);
+        let needed = local_dependencies(start, depth, |module| self.imported[module].clone());
         Some(needed.into_iter().map(|module| modules[module].path.as_str()).collect())
     }
 }

@@ -60,7 +60,7 @@ pub(super) fn build(scan: &Scan, options: &MapOptions) -> ModuleMap {
     let modules = &scan.inventory.modules;
     let input = MapInput {
         paths: modules.iter().map(|module| module.path.as_str()).collect(),
-        edges: scan.edges.clone(),
+        edges: scan.weights.clone(),
         documents: modules.iter().map(document).collect(),
     };
     group(&input, options)

@@ -5,11 +5,28 @@ use std::path::Path;
 
 /// Writes to a temporary file beside `path`, syncs it and renames it into place; missing directories are made.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write(path, bytes, Durability::SurvivesPowerLoss)
+}
+
+/// The same without waiting for the disk, for files that carry a checksum and can be made again.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    write(path, bytes, Durability::SurvivesOurDeath)
+}
+
+#[derive(Clone, Copy)]
+enum Durability {
+    SurvivesPowerLoss,
+    SurvivesOurDeath,
+}
+
+fn write(path: &Path, bytes: &[u8], durability: Durability) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(directory)?;
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     file.write_all(bytes)?;
-    file.as_file().sync_all()?;
+    if matches!(durability, Durability::SurvivesPowerLoss) {
+        file.as_file().sync_all()?;
+    }
     file.persist(path).map_err(|error| error.error)?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use crate::atomic::write_atomically;
+use crate::atomic::replace;
 
 use super::Entry;
 
@@ -87,7 +87,7 @@ fn write_shard(path: &Path, entries: &[(&str, &Entry)]) -> std::io::Result<()> {
     bytes.extend(header());
     bytes.extend(blake3::hash(&payload).as_bytes());
     bytes.extend(payload);
-    write_atomically(path, &bytes)
+    replace(path, &bytes)
 }
 
 fn read_shard(path: &Path) -> Vec<(String, Entry)> {

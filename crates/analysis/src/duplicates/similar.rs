@@ -12,6 +12,11 @@ const MIN_SIMILARITY: f64 = 0.7;
 /// A run that more modules than this share is boilerplate and links nobody.
 const MAX_SHARED: usize = 40;
 
+/// Modules are compared when, of this many smallest hashes of each, enough are the same. At the smallest similarity that
+/// counts about 22 of 32 are expected to be.
+const COMPARED: usize = 32;
+const MIN_COMMON: u32 = 6;
+
 /// For one module: the most similar other one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Duplicate {
@@ -65,7 +70,7 @@ fn exact_pairs(fingerprints: &[&Fingerprint]) -> Vec<(usize, usize)> {
 /// Pairs that share enough sketch hashes to be worth an estimate, in a stable order.
 fn candidate_pairs(fingerprints: &[&Fingerprint]) -> Vec<((usize, usize), u32)> {
     let mut hashes: Vec<(u32, usize)> = large_enough(fingerprints)
-        .flat_map(|index| fingerprints[index].sketch.iter().map(move |hash| (*hash, index)))
+        .flat_map(|index| fingerprints[index].sketch.iter().take(COMPARED).map(move |hash| (*hash, index)))
         .collect();
     hashes.par_sort_unstable();
     let mut shared: FxHashMap<(usize, usize), u32> = FxHashMap::default();
@@ -77,8 +82,7 @@ fn candidate_pairs(fingerprints: &[&Fingerprint]) -> Vec<((usize, usize), u32)> 
             }
         }
     }
-    let enough = u32::try_from(SKETCH / 8).expect("a sketch is small");
-    let mut pairs: Vec<_> = shared.into_iter().filter(|(_, count)| *count >= enough).collect();
+    let mut pairs: Vec<_> = shared.into_iter().filter(|(_, count)| *count >= MIN_COMMON).collect();
     pairs.sort_unstable();
     pairs
 }

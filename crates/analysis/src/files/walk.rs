@@ -78,6 +78,8 @@ pub(crate) struct Walked {
     /// `pyproject.toml`, `setup.cfg`, `setup.py` and other files that declare entry points, relative to the root.
     pub(crate) project_files: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
+    /// Directories that turned out to be virtual environments.
+    environments: Vec<String>,
 }
 
 /// Walks `root`. `excludes` are directory names or globs over relative paths.
@@ -113,6 +115,7 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
             })
         });
     let mut walked = std::mem::take(&mut *found.lock().expect("no thread panics while it holds the list"));
+    walked.leave_environments_out();
     let is_setup_file =
         |file: &&PythonFile| file.absolute.ends_with("setup.py") && file.stamp.size <= MAX_PROJECT_FILE_BYTES;
     let setup_files = walked.files.iter().filter(is_setup_file);
@@ -133,6 +136,7 @@ enum Seen {
     File(PythonFile),
     ProjectFile(String),
     Problem(Diagnostic),
+    Environment(String),
 }
 
 impl Walked {
@@ -142,7 +146,20 @@ impl Walked {
             Seen::File(file) => self.files.push(file),
             Seen::ProjectFile(path) => self.project_files.push(path),
             Seen::Problem(diagnostic) => self.diagnostics.push(diagnostic),
+            Seen::Environment(directory) => self.environments.push(directory),
         }
+    }
+
+    fn leave_environments_out(&mut self) {
+        if self.environments.is_empty() {
+            return;
+        }
+        let environments = std::mem::take(&mut self.environments);
+        let is_inside =
+            |path: &str| environments.iter().any(|directory| path.starts_with(directory.as_str()));
+        self.files.retain(|file| !is_inside(&file.path));
+        self.project_files.retain(|path| !is_inside(path));
+        self.diagnostics.retain(|diagnostic| !is_inside(&diagnostic.path));
     }
 }
 
@@ -156,6 +173,9 @@ fn look_at(root: &Path, entry: Result<DirEntry, ignore::Error>) -> Seen {
     }
     let path = relative(root, entry.path());
     let name = entry.file_name();
+    if name == "pyvenv.cfg" && entry.depth() > 1 {
+        return Seen::Environment(path.trim_end_matches("pyvenv.cfg").to_owned());
+    }
     if is_project_file(name) {
         let is_usable = std::fs::metadata(entry.path())
             .is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_PROJECT_FILE_BYTES);
@@ -287,11 +307,12 @@ fn irregular_ignore_file(directory: &Path) -> Option<PathBuf> {
     is_irregular.then_some(path)
 }
 
-/// Directories with other people's code: virtual environments, installed packages, byte code.
+/// Directories with other people's code. A virtual environment has nearly all of it in `site-packages`, so it is enough
+/// to drop the rest once its `pyvenv.cfg` is seen; a conda environment also has the standard library, in `lib`.
 fn is_environment(entry: &DirEntry) -> bool {
-    matches!(
-        entry.file_name().to_str(),
-        Some("__pycache__" | "site-packages" | "node_modules" | "__pypackages__")
-    ) || entry.path().join("pyvenv.cfg").exists()
-        || entry.path().join("conda-meta").exists()
+    match entry.file_name().to_str() {
+        Some("__pycache__" | "site-packages" | "node_modules" | "__pypackages__") => true,
+        Some("lib") => entry.path().with_file_name("conda-meta").exists(),
+        _ => false,
+    }
 }

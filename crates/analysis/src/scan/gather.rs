@@ -1,6 +1,5 @@
 //! The facts of every file, from the cache where they still hold.
 
-use std::path::Path;
 use std::time::SystemTime;
 
 use menace_model::inventory::Diagnostic;
@@ -27,11 +26,14 @@ pub(super) struct Gathered {
     pub(super) changed: Vec<usize>,
 }
 
-pub(super) fn gather(root: &Path, walked: Walked, cache: Option<&Path>, progress: &dyn Progress) -> Gathered {
-    let pool = analysis_pool();
-    let mut cache = cache.map(|base| pool.install(|| Cache::open(base, root)));
+pub(super) fn gather(
+    walked: Walked,
+    mut cache: Option<Cache>,
+    pool: ThreadPool,
+    progress: &dyn Progress,
+) -> Gathered {
     let recorded_ns = now_ns();
-    let Walked { files, project_files, mut diagnostics } = walked;
+    let Walked { files, project_files, mut diagnostics, .. } = walked;
     let known: Vec<Option<Entry>> =
         files.iter().map(|file| cache.as_mut().and_then(|cache| cache.take(&file.path))).collect();
     let work: Vec<(&PythonFile, Option<Entry>)> = files.iter().zip(known).collect();
@@ -60,7 +62,8 @@ pub(super) fn gather(root: &Path, walked: Walked, cache: Option<&Path>, progress
     Gathered { files, entries, project_files, diagnostics, analysed, pool, cache, changed }
 }
 
-fn analysis_pool() -> ThreadPool {
+/// Threads with stacks for the deepest trees that are parsed.
+pub(super) fn analysis_pool() -> ThreadPool {
     ThreadPoolBuilder::new()
         .stack_size(STACK_BYTES)
         .thread_name(|index| format!("analysis-{index}"))

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use menace_model::inventory::Inventory;
 
+use crate::cache::Cache;
 use crate::files::{WalkError, walk};
 use crate::imports::local_dependencies;
 use crate::map::Edge;
 use crate::orphans::OrphanOptions;
 
 use super::assemble::assemble;
-use super::gather::gather;
+use super::gather::{analysis_pool, gather};
 
 /// How a repository is scanned.
 #[derive(Debug, Clone, Default)]
@@ -87,11 +88,14 @@ pub fn scan(
     let started = Instant::now();
     let root =
         &std::fs::canonicalize(root).map_err(|source| WalkError::Root { path: root.to_owned(), source })?;
-    let walked = walk(root, &options.exclude)?;
+    let pool = analysis_pool();
+    let open_cache = || options.cache.as_deref().map(|base| Cache::open(base, root));
+    let (walked, cache) = pool.install(|| rayon::join(|| walk(root, &options.exclude), open_cache));
+    let walked = walked?;
     let files = walked.files.len();
     tracing::debug!(files, elapsed = ?started.elapsed(), "walked");
     progress.found(files);
-    let gathered = gather(root, walked, options.cache.as_deref(), progress);
+    let gathered = gather(walked, cache, pool, progress);
     tracing::debug!(analysed = gathered.analysed, elapsed = ?started.elapsed(), "analysed");
     let mut scan = assemble(root, gathered, &options.orphans, churn);
     tracing::debug!(elapsed = ?started.elapsed(), "assembled");

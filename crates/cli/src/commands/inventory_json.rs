@@ -41,7 +41,10 @@ fn write_inventory(output: &mut impl Write, inventory: &Inventory) -> io::Result
 }
 
 fn json(module: &Module) -> io::Result<Vec<u8>> {
-    serde_json::to_vec(module).map_err(io::Error::from)
+    // About what a section takes; growing from nothing would copy every text several times.
+    let mut text = Vec::with_capacity(2048 + 640 * module.sections.len());
+    serde_json::to_writer(&mut text, module).map_err(io::Error::from)?;
+    Ok(text)
 }
 
 fn field(output: &mut impl Write, name: &str, value: &impl Serialize) -> io::Result<()> {

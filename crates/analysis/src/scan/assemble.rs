@@ -160,6 +160,9 @@ fn module(
     churn_report: &ChurnReport,
 ) -> Module {
     let lines = facts.lines.total;
+    // Every file that was read has at least the section of its module body.
+    let was_read = !facts.sections.is_empty();
+    let parses = facts.maintainability.is_some();
     let churn =
         churn_report.as_ref().ok().map(|report| churn(lines, report.get(path).copied().unwrap_or_default()));
     let no_churn = churn_report.as_ref().err().map_or("", String::as_str);
@@ -176,12 +179,12 @@ fn module(
         sections: facts.sections,
         lines: facts.lines,
         maintainability: facts.maintainability,
-        halstead: facts.halstead,
-        entropy: facts.entropy,
+        halstead: parses.then_some(facts.halstead),
+        entropy: was_read.then_some(facts.entropy),
         risk: risk(churn.as_ref(), no_churn, facts.maintainability),
         churn,
-        code_quality: code_quality(&lint, lines),
-        security_score: security_score(&facts.findings, lines),
+        code_quality: parses.then(|| code_quality(&lint, lines)),
+        security_score: parses.then(|| security_score(&facts.findings, lines)),
         findings: facts.findings,
         lint,
         entry_points,

@@ -108,18 +108,18 @@ pub struct Module {
     pub lines: LineCounts,
     /// Maintainability index, 0…100, as radon computes it; absent when the file does not parse.
     pub maintainability: Option<f64>,
-    /// Halstead's counts.
-    pub halstead: Halstead,
-    /// Entropy of the token distribution, bits per token.
-    pub entropy: f64,
+    /// Halstead's counts; absent when the file does not parse.
+    pub halstead: Option<Halstead>,
+    /// Entropy of the token distribution, bits per token; absent when the file could not be read.
+    pub entropy: Option<f64>,
     /// Changes in the last thirty days; absent without git.
     pub churn: Option<Churn>,
     /// Risk from what a scan can know.
     pub risk: Risk,
-    /// 1 / (1 + lint findings per 100 lines).
-    pub code_quality: f64,
-    /// 1 / (1 + severity weights of security findings per 100 lines).
-    pub security_score: f64,
+    /// 1 / (1 + lint findings per 100 lines); absent when the file does not parse.
+    pub code_quality: Option<f64>,
+    /// 1 / (1 + severity weights of security findings per 100 lines); absent when the file does not parse.
+    pub security_score: Option<f64>,
     /// Security findings.
     pub findings: Vec<Finding>,
     /// Lint findings.

@@ -49,17 +49,25 @@ pub(crate) fn name_modules<'a>(
 
 /// Every absolute name that is imported, and every package on the way to it.
 fn imported_names<'a>(imports: impl Iterator<Item = &'a RawImport>) -> FxHashSet<String> {
-    let mut names = FxHashSet::default();
+    let mut names: FxHashSet<String> = FxHashSet::default();
+    let mut dotted = String::new();
     for import in imports.filter(|import| import.level == 0) {
-        let mut end = import.module.len();
-        while names.insert(import.module[..end].to_owned()) {
-            match import.module[..end].rfind('.') {
-                Some(dot) => end = dot,
+        let mut package = import.module.as_str();
+        while !names.contains(package) {
+            names.insert(package.to_owned());
+            match package.rfind('.') {
+                Some(dot) => package = &package[..dot],
                 None => break,
             }
         }
         if let Some(member) = &import.member {
-            names.insert(format!("{}.{member}", import.module));
+            dotted.clear();
+            dotted.push_str(&import.module);
+            dotted.push('.');
+            dotted.push_str(member);
+            if !names.contains(dotted.as_str()) {
+                names.insert(dotted.clone());
+            }
         }
     }
     names

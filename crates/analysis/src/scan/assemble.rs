@@ -13,16 +13,16 @@ use crate::imports::{
     source_roots,
 };
 use crate::map::Edge;
-use crate::orphans::{Candidate, OrphanOptions, classify, entry_roles};
+use crate::orphans::{Candidate, classify, entry_roles};
 
 use super::gather::Gathered;
 use super::risk::{churn, code_quality, risk, security_score};
-use super::run::{ChurnReport, Scan};
+use super::run::{ChurnReport, Scan, ScanOptions};
 
 pub(super) fn assemble(
     root: &Path,
     gathered: Gathered,
-    orphan_options: &OrphanOptions,
+    options: &ScanOptions,
     churn: impl FnOnce() -> ChurnReport + Send,
 ) -> Scan {
     let Gathered { files, entries, project_files, diagnostics, analysed, pool, cache, changed } = gathered;
@@ -34,7 +34,7 @@ pub(super) fn assemble(
         }
     };
     let is_script: Vec<bool> = files.iter().map(|file| file.is_script).collect();
-    let relate = || Relations::new(root, &paths, &is_script, &entries, &project_files, orphan_options);
+    let relate = || Relations::new(root, &paths, &is_script, &entries, &project_files, options);
     let ((), relations) = pool.install(|| rayon::join(save, relate));
     let bytes = files.iter().map(|file| file.stamp.size).sum();
     let statistics = ScanStatistics {
@@ -88,7 +88,7 @@ impl Relations {
         is_script: &[bool],
         entries: &[Entry],
         project_files: &[String],
-        orphan_options: &OrphanOptions,
+        options: &ScanOptions,
     ) -> Self {
         let facts: Vec<&FileFacts> = entries.iter().map(|entry| &entry.facts).collect();
         let roots = source_roots(root, project_files, paths);
@@ -112,14 +112,16 @@ impl Relations {
             imports: &imports,
             index: &index,
         };
-        let orphans = classify(&candidates, orphan_options);
+        let orphans = classify(&candidates, &options.orphans);
+        let definitions = Definitions { paths, names: &names, facts: &facts, index: &index };
+        let weights = if options.weigh { weigh(&imports, &definitions) } else { Vec::new() };
         let at_run_time = edges(&imports, |imports| Box::new(imports.at_run_time().map(|edge| edge.target)));
         let at_import_time =
             edges(&imports, |imports| Box::new(imports.at_import_time().map(|edge| edge.target)));
         Self {
             cycles: cycles(&names, at_run_time),
             import_time_cycles: cycles(&names, at_import_time),
-            weights: weigh(&imports, &Definitions { paths, names: &names, facts: &facts, index: &index }),
+            weights,
             orphans,
             roles,
             imports,

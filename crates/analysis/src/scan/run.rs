@@ -24,6 +24,8 @@ pub struct ScanOptions {
     pub cache: Option<PathBuf>,
     /// Switches of orphan discovery.
     pub orphans: OrphanOptions,
+    /// Weigh how modules relate, for the module map; else [`Scan::weights`] is empty.
+    pub weigh: bool,
 }
 
 /// Told about the progress of a scan, from several threads.
@@ -97,7 +99,7 @@ pub fn scan(
     progress.found(files);
     let gathered = gather(walked, cache, pool, progress);
     tracing::debug!(analysed = gathered.analysed, elapsed = ?started.elapsed(), "analysed");
-    let mut scan = assemble(root, gathered, &options.orphans, churn);
+    let mut scan = assemble(root, gathered, options, churn);
     tracing::debug!(elapsed = ?started.elapsed(), "assembled");
     scan.inventory.statistics.elapsed_ms = started.elapsed().as_secs_f64() * 1000.0;
     Ok(scan)

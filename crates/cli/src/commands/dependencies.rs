@@ -7,7 +7,7 @@ use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::{print, print_json};
 
-use super::reading::read_repository;
+use super::reading::{Purpose, read_repository};
 use super::usage::UsageError;
 
 #[derive(Serialize)]
@@ -26,7 +26,7 @@ pub(super) fn run(
     module: &str,
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let scan = read_repository(configuration, repository)?;
+    let scan = read_repository(configuration, repository, Purpose::Inventory)?;
     let depth = configuration.settings().orphans.max_recursion_depth;
     let dependencies =
         scan.local_dependencies(module, depth).ok_or_else(|| UsageError::UnknownModule(module.to_owned()))?;

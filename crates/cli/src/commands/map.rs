@@ -13,7 +13,7 @@ use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::{Align, Table, count, note, print, print_json};
 
-use super::reading::read_repository;
+use super::reading::{Purpose, read_repository};
 use super::usage::UsageError;
 
 pub(super) fn run(
@@ -25,7 +25,7 @@ pub(super) fn run(
     if !(0.0..=1.0).contains(&grouping.threshold) {
         return Err(UsageError::Threshold(grouping.threshold).into());
     }
-    let scan = read_repository(configuration, repository)?;
+    let scan = read_repository(configuration, repository, Purpose::ModuleMap)?;
     let map = build(&scan, &options(grouping));
     let path = map_path(configuration);
     write(&path, &map)?;

@@ -9,7 +9,7 @@ use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::{Align, Cell, Style, Table, count, note, print, print_json};
 
-use super::reading::read_repository;
+use super::reading::{Purpose, read_repository};
 
 #[derive(Serialize)]
 struct OrphanReport<'a> {
@@ -23,7 +23,7 @@ pub(super) fn run(
     repository: &Repository,
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let scan = read_repository(configuration, repository)?;
+    let scan = read_repository(configuration, repository, Purpose::Inventory)?;
     let orphans = &scan.inventory.orphans;
     let settings = &configuration.settings().orphans;
     let options = OrphanFiles { include_redundant: settings.test_redundant, clean: settings.clean_orphans };

@@ -11,10 +11,20 @@ use crate::churn::GitChurn;
 use crate::configuration::Configuration;
 use crate::terminal::ScanProgress;
 
+/// What a scan is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// The inventory.
+    Inventory,
+    /// The inventory, and how strongly modules relate.
+    ModuleMap,
+}
+
 /// Scans the repository that the user named, with progress on stderr.
 pub(super) fn read_repository(
     configuration: &Configuration,
     repository: &Repository,
+    purpose: Purpose,
 ) -> anyhow::Result<Scan> {
     let root = configuration.repository(repository.path.as_deref());
     let options = ScanOptions {
@@ -28,6 +38,7 @@ pub(super) fn read_repository(
             .collect(),
         cache: if repository.no_cache { None } else { cache_directory() },
         orphans: orphan_options(&configuration.settings().orphans),
+        weigh: purpose == Purpose::ModuleMap,
     };
     let churn = GitChurn::start(&root);
     let progress = ScanProgress::new(&root);

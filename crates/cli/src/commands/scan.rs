@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use menace_analysis::scan::Scan;
-
 use crate::arguments::Repository;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
@@ -11,7 +9,7 @@ use crate::terminal::print;
 
 use super::inventory_json::print_inventory;
 use super::map::{self, default_options};
-use super::reading::read_repository;
+use super::reading::{Purpose, read_repository};
 use super::scan_report::report;
 
 pub(super) fn run(
@@ -20,8 +18,13 @@ pub(super) fn run(
     top: usize,
     json: bool,
 ) -> anyhow::Result<Exit> {
-    let scan = read_repository(configuration, repository)?;
-    refresh_module_map(configuration, &scan)?;
+    let map_path = map::map_path(configuration);
+    let purpose =
+        if wants_module_map(configuration, &map_path) { Purpose::ModuleMap } else { Purpose::Inventory };
+    let scan = read_repository(configuration, repository, purpose)?;
+    if purpose == Purpose::ModuleMap {
+        map::write(&map_path, &map::build(&scan, &default_options()))?;
+    }
     if json {
         print_inventory(&scan.inventory)?;
     } else {
@@ -33,12 +36,7 @@ pub(super) fn run(
 }
 
 /// `SANDBOX_AUTO_MAP` makes the map when there is none, `SANDBOX_REFRESH_MODULE_MAP` in any case.
-fn refresh_module_map(configuration: &Configuration, scan: &Scan) -> anyhow::Result<()> {
+fn wants_module_map(configuration: &Configuration, path: &Path) -> bool {
     let settings = &configuration.settings().module_map;
-    let path = map::map_path(configuration);
-    let is_wanted = settings.refresh_module_map || (settings.auto_map && !Path::new(&path).exists());
-    if is_wanted {
-        map::write(&path, &map::build(scan, &default_options()))?;
-    }
-    Ok(())
+    settings.refresh_module_map || (settings.auto_map && !path.exists())
 }

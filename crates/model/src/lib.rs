@@ -11,4 +11,5 @@
 //! ```
 
 pub mod inventory;
+pub mod sandbox;
 pub mod settings;

@@ -1,0 +1,1 @@
+//! The steps into a sandbox, in the order in which they must happen.

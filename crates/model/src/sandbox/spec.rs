@@ -1,0 +1,165 @@
+//! What a sandbox is asked for.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Where the files of the user are inside a sandbox. It is also the home directory and the first working directory.
+pub const WORKSPACE: &str = "/workspace";
+
+/// A sandbox to be made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct SandboxSpec {
+    /// What is in `/workspace` at first.
+    pub workspace: Workspace,
+    /// Further host directories and files that are visible inside.
+    pub mounts: Vec<Mount>,
+    /// Variables that every command in the sandbox gets, beside the standard ones.
+    pub environment: BTreeMap<String, String>,
+    /// What commands may use, all of them together.
+    pub limits: Limits,
+    /// What they can reach.
+    pub network: Network,
+    /// Who they are inside.
+    pub user: User,
+}
+
+/// What is in `/workspace` at first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Workspace {
+    /// Nothing.
+    #[default]
+    Empty,
+    /// A host directory; what is written stays in the sandbox.
+    CopyOnWrite(PathBuf),
+    /// A host directory; what is written is written to the host.
+    ReadWrite(PathBuf),
+}
+
+impl Workspace {
+    /// The host directory, if there is one.
+    pub fn directory(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Empty => None,
+            Self::CopyOnWrite(directory) | Self::ReadWrite(directory) => Some(directory),
+        }
+    }
+}
+
+/// A host directory or file that is visible inside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// On the host.
+    pub source: PathBuf,
+    /// Inside; absolute.
+    pub target: PathBuf,
+    /// Whether the sandbox may change it.
+    pub access: Access,
+}
+
+/// Whether something may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Access {
+    /// No.
+    ReadOnly,
+    /// Yes.
+    ReadWrite,
+}
+
+/// What the commands of a sandbox may use together. A limit that was not asked for is `None` or the default; one that
+/// was asked for and cannot be kept is an error, never ignored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Memory in bytes, without swap. Files that are written live in memory and count.
+    pub memory: Option<u64>,
+    /// CPU cores, fractions allowed.
+    pub cpus: Option<f64>,
+    /// CPU time of one command with everything it starts.
+    pub cpu_time: Option<Duration>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
+    /// Bytes of files that can be written.
+    pub disk: u64,
+    /// Open files of one process.
+    pub open_files: u64,
+    /// Bytes of stdout and of stderr that are kept of one command.
+    pub output: u64,
+}
+
+impl Limits {
+    /// Bytes of files when nobody says otherwise.
+    pub const DISK: u64 = 256 << 20;
+    /// Open files of a process when nobody says otherwise.
+    pub const OPEN_FILES: u64 = 1024;
+    /// Bytes kept of each stream when nobody says otherwise.
+    pub const OUTPUT: u64 = 512 << 10;
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            memory: None,
+            cpus: None,
+            cpu_time: None,
+            pids: None,
+            disk: Self::DISK,
+            open_files: Self::OPEN_FILES,
+            output: Self::OUTPUT,
+        }
+    }
+}
+
+/// What a sandbox can reach.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// Its own loopback and nothing else.
+    #[default]
+    None,
+}
+
+/// Who the commands are inside. Outside they are an unprivileged user whatever is said here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    /// The user.
+    pub uid: u32,
+    /// The group.
+    pub gid: u32,
+}
+
+impl Default for User {
+    fn default() -> Self {
+        Self { uid: 1000, gid: 1000 }
+    }
+}
+
+/// A command to be run in a sandbox.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExecRequest {
+    /// The program and its arguments; the program is looked up in the `PATH` of the sandbox.
+    pub command: Vec<String>,
+    /// Variables for this command alone.
+    pub environment: BTreeMap<String, String>,
+    /// Where it starts; without it `/workspace`.
+    pub directory: Option<PathBuf>,
+    /// What it can read from stdin.
+    pub stdin: Vec<u8>,
+    /// How long it may run before it is killed with everything it started.
+    pub timeout: Option<Duration>,
+}
+
+impl ExecRequest {
+    /// A command with nothing else said.
+    pub fn new<T: Into<String>>(command: impl IntoIterator<Item = T>) -> Self {
+        Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The same with a limit on its time.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+}

@@ -1,0 +1,100 @@
+//! The one interface of everything that isolates.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use menace_model::sandbox::{
+    Capabilities, ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::{SandboxError, Snapshot};
+
+/// Something that makes sandboxes.
+#[async_trait]
+pub trait Backend: Send + Sync {
+    /// What it can do on this host.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Makes a sandbox. Whatever goes wrong, nothing of it is left behind.
+    async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
+
+    /// Makes a sandbox with the files of a snapshot, from the same host directories.
+    async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError>;
+}
+
+/// A sandbox. Dropping it destroys it as well, without waiting for the end.
+#[async_trait]
+pub trait Sandbox: Send + Sync {
+    /// Its name, unique on this host.
+    fn id(&self) -> &str;
+
+    /// Runs a command to its end and keeps what it printed, up to the limit.
+    async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError>;
+
+    /// Starts a command and streams what it prints.
+    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError>;
+
+    /// Unpacks a tar archive into a directory of the sandbox, which is made if it is missing. An entry that would
+    /// land outside the directory is an error.
+    async fn put(
+        &self,
+        directory: &Path,
+        archive: &mut (dyn AsyncRead + Send + Unpin),
+    ) -> Result<(), SandboxError>;
+
+    /// Packs a file or directory of the sandbox into a tar archive, with paths relative to its parent.
+    async fn get(&self, path: &Path, archive: &mut (dyn AsyncWrite + Send + Unpin))
+    -> Result<(), SandboxError>;
+
+    /// What it takes now.
+    async fn stats(&self) -> Result<Stats, SandboxError>;
+
+    /// What was written and deleted in it since it was made.
+    async fn changes(&self) -> Result<FileChanges, SandboxError>;
+
+    /// What the kernel says about its isolation.
+    async fn isolation(&self) -> Result<Isolation, SandboxError>;
+
+    /// Stops every process in it until [`Sandbox::resume`]. Pausing twice is the same as once.
+    async fn pause(&self) -> Result<(), SandboxError>;
+
+    /// Lets its processes go on.
+    async fn resume(&self) -> Result<(), SandboxError>;
+
+    /// Copies what was written and deleted in it. Processes are not part of it.
+    async fn snapshot(&self) -> Result<Snapshot, SandboxError>;
+
+    /// Kills everything in it and removes it. After that every other call answers [`SandboxError::Gone`];
+    /// destroying twice is the same as once.
+    async fn destroy(&self) -> Result<(), SandboxError>;
+}
+
+/// A command that runs in a sandbox. Dropping it kills it with everything it started.
+#[async_trait]
+pub trait Process: Send {
+    /// The next thing that happens; after [`Event::Exited`] nothing does. What nobody asks for is not read, so a
+    /// command that prints faster than its reader waits.
+    async fn next(&mut self) -> Result<Event, SandboxError>;
+
+    /// Writes to its stdin. A command that does not read any more is an error of kind broken pipe.
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError>;
+
+    /// Ends its stdin.
+    async fn close_stdin(&mut self) -> Result<(), SandboxError>;
+
+    /// Sends it a signal.
+    async fn signal(&mut self, signal: i32) -> Result<(), SandboxError>;
+}
+
+/// What a running command does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    /// It printed.
+    Stdout(Vec<u8>),
+    /// It complained.
+    Stderr(Vec<u8>),
+    /// It ended. `stdout` and `stderr` of the outcome are empty: they were streamed.
+    Exited(Box<ExecOutcome>),
+}

@@ -1,12 +1,15 @@
 //! The command line.
 #![expect(clippy::doc_markdown, reason = "doc comments here are the help texts that users read")]
 
+mod sandbox;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use menace_analysis::map::Algorithm;
 
 use crate::configuration::SettingFlags;
+pub(crate) use sandbox::{SandboxCommand, SandboxRun};
 
 /// An autonomous sandbox for Python code.
 #[derive(Debug, Parser)]
@@ -66,6 +69,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: JsonOutput,
     },
+    /// Run commands in sandboxes
+    #[command(subcommand)]
+    Sandbox(SandboxCommand),
     /// Print a completion script for a shell
     Completions {
         /// The shell

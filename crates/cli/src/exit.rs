@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use menace_analysis::scan::ScanError;
 use menace_model::settings::SettingsError;
+use menace_sandbox::SandboxError;
 
 use crate::commands::UsageError;
 use crate::configuration::ConfigurationError;
@@ -12,25 +13,40 @@ use crate::configuration::ConfigurationError;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
-    Done = 0,
+    Done,
     /// Found what it looks for: failures, missing capabilities.
-    Found = 1,
+    Found,
     /// Wrong usage.
-    Usage = 2,
+    Usage,
     /// The environment cannot do it.
-    Environment = 3,
+    Environment,
+    /// Interrupted.
+    Interrupted,
     /// Our bug.
-    Bug = 70,
+    Bug,
+    /// What a program in a sandbox returned, or what stands for its end.
+    Program(u8),
 }
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(exit as u8)
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::Found => 1,
+            Exit::Usage => 2,
+            Exit::Environment => 3,
+            Exit::Interrupted => 4,
+            Exit::Bug => 70,
+            Exit::Program(code) => code,
+        })
     }
 }
 
 /// The code for an error, by the kind of error at its root.
 pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
+    if let Some(exit) = error.chain().find_map(|cause| cause.downcast_ref().map(of_sandbox_error)) {
+        return exit;
+    }
     let is_usage = error.chain().any(|cause| {
         cause.is::<UsageError>()
             || cause.is::<SettingsError>()
@@ -47,5 +63,22 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
         (true, _) => Exit::Usage,
         (false, true) => Exit::Environment,
         (false, false) => Exit::Bug,
+    }
+}
+
+/// The code for an error of a sandbox. A program that cannot be started has the codes that shells give it.
+fn of_sandbox_error(error: &SandboxError) -> Exit {
+    match error {
+        SandboxError::Refused { .. } => Exit::Usage,
+        SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Exit::Usage,
+        SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory => Exit::Usage,
+        SandboxError::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Exit::Program(127),
+        SandboxError::Start { .. } => Exit::Program(126),
+        SandboxError::Protocol(_) => Exit::Bug,
+        SandboxError::HostPath { .. }
+        | SandboxError::Unsupported { .. }
+        | SandboxError::Inside { .. }
+        | SandboxError::Io { .. }
+        | SandboxError::Gone { .. } => Exit::Environment,
     }
 }

@@ -22,6 +22,10 @@ use exit::Exit;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
+    // Before anything else: what makes sandboxes must have one thread and nothing open.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == menace_sandbox::native::LAUNCHER_ARGUMENT) {
+        return menace_sandbox::native::launcher_main();
+    }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

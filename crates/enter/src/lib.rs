@@ -1,1 +1,21 @@
-//! The steps into a sandbox, in the order in which they must happen.
+//! The steps into a sandbox, in the order in which they must happen. Nothing here decides what a sandbox may do; it
+//! does what the launcher, or the child of a zygote, was told to.
+//!
+//! Everything here runs in a process with one thread, between a fork and the code that is isolated.
+
+pub mod capabilities;
+pub mod clone;
+pub mod descriptors;
+pub mod landlock;
+pub mod loopback;
+pub mod mount;
+pub mod rlimits;
+pub mod root;
+pub mod seccomp;
+mod step;
+pub mod user_namespace;
+
+#[cfg(test)]
+mod forked_child;
+
+pub use step::{Step, StepError, name_step};

@@ -5,6 +5,7 @@
 
 mod backend;
 mod error;
+pub mod native;
 mod snapshot;
 
 pub use backend::{Backend, Event, Process, Sandbox};

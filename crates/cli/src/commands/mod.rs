@@ -8,6 +8,7 @@ mod inventory_json;
 mod map;
 mod orphans;
 mod reading;
+mod sandbox;
 mod scan;
 mod scan_report;
 mod usage;
@@ -38,6 +39,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Map { repository, grouping, output } => {
             map::run(configuration, &repository, &grouping, output.json)
         }
+        Command::Sandbox(command) => sandbox::run(command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());
             Ok(Exit::Done)

@@ -68,20 +68,20 @@ pub enum Access {
     ReadWrite,
 }
 
-/// What the commands of a sandbox may use together. A limit that was not asked for is `None` or the default; one that
-/// was asked for and cannot be kept is an error, never ignored.
+/// What the commands of a sandbox may use together. A limit that was asked for and cannot be kept is an error, never
+/// ignored; one that was not asked for has the default, as far as the host can keep it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
     /// Memory in bytes, without swap. Files that are written live in memory and count.
     pub memory: Option<u64>,
-    /// CPU cores, fractions allowed.
+    /// CPU cores, fractions allowed; without it all of them.
     pub cpus: Option<f64>,
-    /// CPU time of one command with everything it starts.
+    /// CPU time of one command with everything it starts; without it any.
     pub cpu_time: Option<Duration>,
     /// Processes and threads.
     pub pids: Option<u64>,
     /// Bytes of files that can be written.
-    pub disk: u64,
+    pub disk: Option<u64>,
     /// Open files of one process.
     pub open_files: u64,
     /// Bytes of stdout and of stderr that are kept of one command.
@@ -89,12 +89,32 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Memory when nobody says otherwise.
+    pub const MEMORY: u64 = 1 << 30;
+    /// Processes and threads when nobody says otherwise.
+    pub const PIDS: u64 = 512;
     /// Bytes of files when nobody says otherwise.
     pub const DISK: u64 = 256 << 20;
     /// Open files of a process when nobody says otherwise.
     pub const OPEN_FILES: u64 = 1024;
     /// Bytes kept of each stream when nobody says otherwise.
     pub const OUTPUT: u64 = 512 << 10;
+
+    /// The memory that is allowed.
+    pub fn effective_memory(&self) -> u64 {
+        self.memory.unwrap_or(Self::MEMORY)
+    }
+
+    /// The processes and threads that are allowed.
+    pub fn effective_pids(&self) -> u64 {
+        self.pids.unwrap_or(Self::PIDS)
+    }
+
+    /// The bytes of files that are allowed: not more than half of the memory, unless somebody says so, because files
+    /// live in memory and a full disk should be an error of the program that fills it, not the end of all.
+    pub fn effective_disk(&self) -> u64 {
+        self.disk.unwrap_or_else(|| Self::DISK.min(self.effective_memory() / 2))
+    }
 }
 
 impl Default for Limits {
@@ -104,7 +124,7 @@ impl Default for Limits {
             cpus: None,
             cpu_time: None,
             pids: None,
-            disk: Self::DISK,
+            disk: None,
             open_files: Self::OPEN_FILES,
             output: Self::OUTPUT,
         }
@@ -148,12 +168,22 @@ pub struct ExecRequest {
     pub stdin: Vec<u8>,
     /// How long it may run before it is killed with everything it started.
     pub timeout: Option<Duration>,
+    /// No other command runs in the sandbox at the same time. It is a little faster to start, and when its time is over
+    /// everything in the sandbox is killed.
+    pub exclusive: bool,
 }
 
 impl ExecRequest {
     /// A command with nothing else said.
     pub fn new<T: Into<String>>(command: impl IntoIterator<Item = T>) -> Self {
         Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The same, for a sandbox in which nothing else runs.
+    #[must_use]
+    pub fn exclusive(mut self) -> Self {
+        self.exclusive = true;
+        self
     }
 
     /// The same with a limit on its time.

@@ -1,0 +1,121 @@
+//! The arguments of `menace sandbox`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use menace_model::sandbox::{Access, Mount, Network, User};
+use menace_model::settings::{Bytes, Cores, SettingValue};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SandboxCommand {
+    /// Run one command in a fresh sandbox
+    #[command(after_help = RUN_EXIT_CODES)]
+    Run(Box<SandboxRun>),
+}
+
+const RUN_EXIT_CODES: &str = "Exit codes: that of the command; 124 when its time is over, 137 when its memory is, \
+128 + N after signal N, 127 when the program is not there and 126 when it cannot be executed. \
+Before anything has run: 2 wrong usage, 3 this host cannot do it (menace doctor says what it lacks).";
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxRun {
+    /// The most memory, such as 256m, files included; 1g without this
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) memory: Option<u64>,
+    /// The most CPU cores at a time, such as 0.5; all without this
+    #[arg(long, value_name = "CORES", value_parser = cores)]
+    pub(crate) cpus: Option<f64>,
+    /// The most CPU time of all processes together, such as 10s
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) cpu_time: Option<Duration>,
+    /// The most processes and threads; 512 without this
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) pids: Option<u64>,
+    /// The most bytes of files, such as 100m; half of the memory and at most 256m without this
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) disk: Option<u64>,
+    /// The most open files of each process; 1024 without this
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) open_files: Option<u64>,
+    /// How much of stdout and of stderr --json keeps; 512k without this
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub(crate) output: Option<u64>,
+    /// How long it may run, such as 2s or 500ms; for ever without this
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// A directory that is /workspace inside; what is written there stays in the sandbox
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workdir: Option<PathBuf>,
+    /// Let the command write to the directory of --workdir itself
+    #[arg(long, requires = "workdir")]
+    pub(crate) rw: bool,
+    /// A further directory or file: SRC:DST, or SRC:DST:ro to forbid writing; can be repeated
+    #[arg(long, value_name = "SRC:DST[:ro]", value_parser = mount)]
+    pub(crate) mount: Vec<Mount>,
+    /// A variable for the command: K=V, or K to pass on the caller's; can be repeated
+    #[arg(long, value_name = "K=V", value_parser = variable)]
+    pub(crate) env: Vec<(String, String)>,
+    /// What the command can reach: none is its own loopback and nothing else
+    #[arg(long, default_value = "none", value_parser = network)]
+    pub(crate) net: Network,
+    /// Who the command is inside: UID or UID:GID
+    #[arg(long, value_name = "UID[:GID]", value_parser = user)]
+    pub(crate) user: Option<User>,
+    /// Print one JSON object when it is over: how it ended, what it took, printed and wrote
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The command
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+}
+
+fn bytes(text: &str) -> Result<u64, String> {
+    Bytes::parse(text).map(|bytes| bytes.0).ok_or_else(|| format!("expected {}", Bytes::accepted()))
+}
+
+fn cores(text: &str) -> Result<f64, String> {
+    Cores::parse(text).map(Cores::get).ok_or_else(|| format!("expected {}", Cores::accepted()))
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let accepted = || format!("expected {} above 0", <Duration as SettingValue>::accepted());
+    <Duration as SettingValue>::parse(text).filter(|time| !time.is_zero()).ok_or_else(accepted)
+}
+
+fn mount(text: &str) -> Result<Mount, String> {
+    let (rest, access) = match text.strip_suffix(":ro") {
+        Some(rest) => (rest, Access::ReadOnly),
+        None => (text.strip_suffix(":rw").unwrap_or(text), Access::ReadWrite),
+    };
+    match rest.rsplit_once(':') {
+        Some((source, target)) if !source.is_empty() && !target.is_empty() => {
+            Ok(Mount { source: source.into(), target: target.into(), access })
+        }
+        _ => Err("expected SRC:DST or SRC:DST:ro, such as ./data:/data:ro".into()),
+    }
+}
+
+fn variable(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some(("", _)) => Err("expected a name before '='".into()),
+        Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+        None => match std::env::var(text) {
+            Ok(value) => Ok((text.to_owned(), value)),
+            Err(_) => Err(format!("{text} is not set here; expected K=V")),
+        },
+    }
+}
+
+fn network(text: &str) -> Result<Network, String> {
+    match text {
+        "none" => Ok(Network::None),
+        _ => Err("expected none".into()),
+    }
+}
+
+fn user(text: &str) -> Result<User, String> {
+    let accepted = || "expected UID or UID:GID, such as 1000 or 1000:1000".to_owned();
+    let (uid, gid) = text.split_once(':').unwrap_or((text, text));
+    Ok(User { uid: uid.parse().map_err(|_| accepted())?, gid: gid.parse().map_err(|_| accepted())? })
+}

@@ -1,0 +1,205 @@
+//! `menace sandbox run`: one command in a fresh sandbox, its output passed on as it comes.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Arc;
+
+use anyhow::Context;
+use menace_model::sandbox::{
+    ExecOutcome, ExecRequest, FileChanges, Isolation, Limits, SandboxSpec, Workspace,
+};
+use menace_sandbox::native::{NativeBackend, NativeOptions};
+use menace_sandbox::{Backend, Event, Process, Sandbox, SandboxError};
+use serde::Serialize;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::SandboxRun;
+use crate::exit::Exit;
+use crate::terminal::{ignore_broken_pipe, print_json};
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct RunReport {
+    #[serde(flatten)]
+    outcome: ExecOutcome,
+    files_written: Option<Vec<String>>,
+    files_deleted: Option<Vec<String>>,
+    isolation: Isolation,
+}
+
+pub(super) fn run(arguments: SandboxRun) -> anyhow::Result<Exit> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("failed to start the runtime")?;
+    let exit = runtime.block_on(run_to_the_end(arguments));
+    // A thread may still wait for the terminal to be typed at.
+    runtime.shutdown_background();
+    exit
+}
+
+async fn run_to_the_end(arguments: SandboxRun) -> anyhow::Result<Exit> {
+    let backend = NativeBackend::start(&NativeOptions::default()).await?;
+    let sandbox = backend.create(spec(&arguments)).await?;
+    let result = tokio::select! {
+        result = execute(&sandbox, &arguments) => result,
+        () = interruption() => Ok(Exit::Interrupted),
+    };
+    let destroyed = sandbox.destroy().await;
+    let exit = result?;
+    destroyed?;
+    Ok(exit)
+}
+
+fn spec(arguments: &SandboxRun) -> SandboxSpec {
+    let defaults = Limits::default();
+    SandboxSpec {
+        workspace: match &arguments.workdir {
+            None => Workspace::Empty,
+            Some(directory) if arguments.rw => Workspace::ReadWrite(directory.clone()),
+            Some(directory) => Workspace::CopyOnWrite(directory.clone()),
+        },
+        mounts: arguments.mount.clone(),
+        environment: arguments.env.iter().cloned().collect(),
+        limits: Limits {
+            memory: arguments.memory,
+            cpus: arguments.cpus,
+            cpu_time: arguments.cpu_time,
+            pids: arguments.pids,
+            disk: arguments.disk,
+            open_files: arguments.open_files.unwrap_or(defaults.open_files),
+            output: arguments.output.unwrap_or(defaults.output),
+        },
+        network: arguments.net,
+        user: arguments.user.unwrap_or_default(),
+    }
+}
+
+async fn execute(sandbox: &Arc<dyn Sandbox>, arguments: &SandboxRun) -> anyhow::Result<Exit> {
+    let mut request = ExecRequest::new(arguments.command.iter().cloned()).exclusive();
+    request.timeout = arguments.timeout;
+    let outcome = if arguments.json {
+        let outcome = sandbox.exec(request).await?;
+        report(sandbox, outcome, arguments).await?
+    } else {
+        pass_on(sandbox.spawn(request).await?).await?
+    };
+    Ok(exit_of(&outcome, arguments))
+}
+
+async fn report(
+    sandbox: &Arc<dyn Sandbox>,
+    outcome: ExecOutcome,
+    arguments: &SandboxRun,
+) -> anyhow::Result<ExecOutcome> {
+    // With --rw the command writes to the directory itself, and no layer shows what it changed there.
+    let changes = if arguments.rw { None } else { Some(sandbox.changes().await?) };
+    let (files_written, files_deleted) =
+        changes.map(|FileChanges { written, deleted }| (written, deleted)).unzip();
+    let isolation = sandbox.isolation().await?;
+    let report = RunReport { outcome, files_written, files_deleted, isolation };
+    print_json(&report)?;
+    Ok(report.outcome)
+}
+
+/// Passes on what the command prints, and what is typed or piped to us.
+async fn pass_on(mut process: Box<dyn Process>) -> Result<ExecOutcome, SandboxError> {
+    let mut stdin = StdinReader::start();
+    loop {
+        tokio::select! {
+            event = process.next() => match event? {
+                Event::Stdout(bytes) => write_all(std::io::stdout().lock(), &bytes),
+                Event::Stderr(bytes) => write_all(std::io::stderr().lock(), &bytes),
+                Event::Exited(outcome) => return Ok(*outcome),
+            },
+            chunk = stdin.next() => match chunk {
+                // A command that does not read its input is within its rights.
+                Some(bytes) => if process.write(&bytes).await.is_err() { stdin.stop() },
+                None => { stdin.stop(); process.close_stdin().await? }
+            },
+        }
+    }
+}
+
+fn write_all(mut stream: impl Write, bytes: &[u8]) {
+    ignore_broken_pipe(stream.write_all(bytes).and_then(|()| stream.flush()));
+}
+
+/// Our own stdin, read on a thread: a file or a terminal cannot be waited for otherwise.
+struct StdinReader {
+    chunks: Option<tokio::sync::mpsc::Receiver<Vec<u8>>>,
+}
+
+impl StdinReader {
+    fn start() -> Self {
+        let (sender, chunks) = tokio::sync::mpsc::channel(1);
+        // Nobody types at a terminal for a command that was started without one of its own, unless they want to; but
+        // the thread must not keep a finished command waiting, and it does not: the process just ends.
+        if std::io::stdin().is_terminal() || !is_null_device() {
+            std::thread::spawn(move || read_stdin(&sender));
+        }
+        Self { chunks: Some(chunks) }
+    }
+
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        match &mut self.chunks {
+            Some(chunks) => chunks.recv().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn stop(&mut self) {
+        self.chunks = None;
+    }
+}
+
+fn read_stdin(sender: &tokio::sync::mpsc::Sender<Vec<u8>>) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(length) = std::io::Read::read(&mut std::io::stdin(), &mut buffer) {
+        if length == 0 || sender.blocking_send(buffer.get(..length).unwrap_or_default().to_vec()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Whether there is nothing to be read, which saves a thread.
+fn is_null_device() -> bool {
+    let of = |path: &str| std::fs::metadata(path).ok().map(|metadata| std::os::unix::fs::MetadataExt::rdev(&metadata));
+    of("/dev/stdin").is_some_and(|stdin| Some(stdin) == of("/dev/null"))
+}
+
+async fn interruption() {
+    let streams = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+    let (Ok(mut interrupt), Ok(mut terminate)) = streams else { return std::future::pending().await };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+/// The code of the command, or what stands for its end, said on stderr as well.
+fn exit_of(outcome: &ExecOutcome, arguments: &SandboxRun) -> Exit {
+    if outcome.timed_out {
+        let limit = arguments.timeout.unwrap_or_default();
+        tracing::warn!("the command was killed: its {limit:?} were over");
+        return Exit::Program(124);
+    }
+    if outcome.cpu_exceeded {
+        let limit = arguments.cpu_time.unwrap_or_default();
+        tracing::warn!("the command was killed: its {limit:?} of CPU time were used up");
+        return Exit::Program(124);
+    }
+    if outcome.disk_full {
+        tracing::warn!("the disk of the sandbox is full\nhint: a larger one comes with --disk and --memory");
+    }
+    if outcome.oom {
+        tracing::warn!("a process of the command was killed: the memory of the sandbox was used up");
+        if outcome.exit_code != Some(0) {
+            return Exit::Program(137);
+        }
+    }
+    match (outcome.exit_code, outcome.signal) {
+        (Some(code), _) => Exit::Program(u8::try_from(code).unwrap_or(1)),
+        (None, Some(signal)) => Exit::Program(128_u8.saturating_add(u8::try_from(signal).unwrap_or(127))),
+        (None, None) => Exit::Bug,
+    }
+}

@@ -1,0 +1,145 @@
+//! Mounting, with the few combinations that a sandbox needs.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::fs::CWD;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount_change, move_mount,
+    open_tree, unmount,
+};
+
+use crate::{Step, StepError};
+
+/// What a bind mount lets the sandbox do, beside `nosuid` and `nodev`, which every one of them has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BindAccess {
+    /// Read and execute.
+    ReadOnly,
+    /// Also write.
+    ReadWrite,
+    /// A device node: `nodev` is left out, or it would be one in name only.
+    Device,
+}
+
+/// Makes every mount private, so that nothing done here is seen outside, and nothing done outside later is seen here.
+pub fn make_everything_private() -> Result<(), StepError> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .step(|| "make mounts private")
+}
+
+/// Mounts a file system that has no device: tmpfs, proc, devpts, overlay.
+pub fn virtual_file_system(
+    kind: &str,
+    target: &Path,
+    flags: MountFlags,
+    options: &str,
+) -> Result<(), StepError> {
+    let data = CString::new(options).map_err(|_| nul_byte(options))?;
+    rustix::mount::mount(kind, target, kind, flags, Some(data.as_c_str()))
+        .step(|| format!("mount {kind} at {}", target.display()))
+}
+
+/// A copy of a host directory or file with everything mounted below it, not attached to anything yet.
+pub fn detached(source: &Path, access: BindAccess) -> Result<OwnedFd, StepError> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(CWD, source, flags).step(|| format!("open {}", source.display()))?;
+    let attributes = match access {
+        BindAccess::ReadOnly => MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+        BindAccess::ReadWrite => MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
+        BindAccess::Device => MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC,
+    };
+    set_attributes(tree.as_fd(), attributes, None).step(|| format!("restrict {}", source.display()))?;
+    Ok(tree)
+}
+
+/// Attaches a detached tree.
+pub fn attach(tree: &OwnedFd, target: &Path) -> Result<(), StepError> {
+    move_mount(tree, "", CWD, target, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)
+        .step(|| format!("attach a mount at {}", target.display()))
+}
+
+/// Makes a host directory or file visible at another place.
+pub fn bind(source: &Path, target: &Path, access: BindAccess) -> Result<(), StepError> {
+    attach(&detached(source, access)?, target)
+}
+
+/// Maps the owner of the files of a detached tree through a user namespace.
+pub fn map_owners(tree: &OwnedFd, user_namespace: BorrowedFd) -> io::Result<()> {
+    set_attributes(tree.as_fd(), MOUNT_ATTR_IDMAP, Some(user_namespace))
+}
+
+/// Makes the mount at a path read-only, and not those below it.
+pub fn make_read_only(path: &Path) -> Result<(), StepError> {
+    let directory = open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC)
+        .step(|| format!("open {}", path.display()))?;
+    mount_setattr(directory.as_fd(), 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, None)
+        .step(|| format!("make {} read-only", path.display()))
+}
+
+/// Makes a mounted directory the root and lets go of the old one.
+pub fn pivot(new_root: &Path) -> Result<(), StepError> {
+    rustix::process::chdir(new_root).step(|| "enter the new root")?;
+    // The old root lands on top of the new one and is taken away again: no directory has to be made for it.
+    rustix::process::pivot_root(".", ".").step(|| "change the root")?;
+    unmount(".", UnmountFlags::DETACH).step(|| "let go of the old root")?;
+    rustix::process::chdir("/").step(|| "enter the new root")
+}
+
+/// Takes a mount away as soon as nobody uses it.
+pub fn detach(path: &Path) -> Result<(), StepError> {
+    unmount(path, UnmountFlags::DETACH).step(|| format!("detach {}", path.display()))
+}
+
+const MOUNT_ATTR_RDONLY: u64 = 0x1;
+const MOUNT_ATTR_NOSUID: u64 = 0x2;
+const MOUNT_ATTR_NODEV: u64 = 0x4;
+const MOUNT_ATTR_NOEXEC: u64 = 0x8;
+const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
+
+fn set_attributes(tree: BorrowedFd, attributes: u64, user_namespace: Option<BorrowedFd>) -> io::Result<()> {
+    mount_setattr(tree, libc::AT_RECURSIVE, attributes, user_namespace)
+}
+
+/// `mount_setattr(2)`, which rustix does not have. Unlike a remount it changes only the named attributes, and takes a
+/// whole tree at once.
+fn mount_setattr(
+    tree: BorrowedFd,
+    flags: libc::c_int,
+    attributes: u64,
+    user_namespace: Option<BorrowedFd>,
+) -> io::Result<()> {
+    #[repr(C)]
+    struct MountAttributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+    #[expect(clippy::cast_sign_loss, reason = "an open descriptor is not negative")]
+    let request = MountAttributes {
+        set: attributes,
+        clear: 0,
+        propagation: 0,
+        user_namespace: user_namespace.map_or(0, |descriptor| descriptor.as_raw_fd() as u64),
+    };
+    // SAFETY: the path is an empty C string, the structure has the layout of `struct mount_attr` and the size that is
+    // passed, and both live during the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | flags,
+            &raw const request,
+            size_of::<MountAttributes>(),
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn nul_byte(text: &str) -> StepError {
+    StepError { step: format!("pass {text:?} to the kernel"), errno: libc::EINVAL }
+}

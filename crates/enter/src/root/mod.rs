@@ -1,0 +1,11 @@
+//! The file system that a sandbox sees.
+
+mod owners;
+mod scratch;
+mod skeleton;
+mod views;
+
+pub use owners::OwnerMap;
+pub use scratch::{Lower, Scratch, ScratchOptions};
+pub use skeleton::{Entry, build_skeleton};
+pub use views::{mount_process_view, mount_terminals};

@@ -1,0 +1,90 @@
+//! Who owns the files of a host directory as seen from a sandbox.
+//!
+//! As root, sandboxes run as an unprivileged user of the host, who may not read a private file of root's and may not
+//! write at all. A mapped mount shows the files of the directory's owner as files of the sandbox's user.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
+
+use crate::clone::{Forked, fork_into};
+use crate::{Step, StepError};
+
+/// Ids of the host that nobody has: what is owned by anybody but the directory's owner is shown as theirs.
+const NOBODYS_RANGE: u32 = 0x7000_0000;
+/// How many ids are mapped. More than any system gives out by default.
+const RANGE: u32 = 0x00ff_0000;
+
+/// A user namespace that maps a directory's owner to a user of the host.
+#[derive(Debug)]
+pub struct OwnerMap {
+    namespace: OwnedFd,
+}
+
+impl OwnerMap {
+    /// Maps the owner of `directory` to `uid` and `gid`.
+    ///
+    /// # Safety
+    ///
+    /// The calling process has one thread, because it forks.
+    pub unsafe fn of(directory: &Path, uid: u32, gid: u32) -> Result<Self, StepError> {
+        let owner = fs::metadata(directory).step(|| format!("look at {}", directory.display()))?;
+        // SAFETY: the caller has one thread.
+        let forked = unsafe { fork_into(libc::CLONE_NEWUSER, None) }.step(|| "create a user namespace")?;
+        let Forked::Parent { pid, pidfd } = forked else { wait_to_be_killed() };
+        let namespace = write_maps(pid, (owner.uid(), uid), (owner.gid(), gid));
+        // It has served as soon as somebody holds its namespace.
+        pidfd_send_signal(&pidfd, Signal::KILL).step(|| "end the holder of a user namespace")?;
+        waitpid(Pid::from_raw(pid), WaitOptions::empty()).step(|| "reap the holder of a user namespace")?;
+        namespace.map(|namespace| Self { namespace }).step(|| "map the owner of a directory")
+    }
+
+    /// The namespace, for `mount_setattr`.
+    pub fn namespace(&self) -> BorrowedFd<'_> {
+        self.namespace.as_fd()
+    }
+}
+
+fn write_maps(pid: i32, user: (u32, u32), group: (u32, u32)) -> io::Result<OwnedFd> {
+    fs::write(format!("/proc/{pid}/uid_map"), map_text(user.0, user.1))?;
+    fs::write(format!("/proc/{pid}/gid_map"), map_text(group.0, group.1))?;
+    Ok(fs::File::open(format!("/proc/{pid}/ns/user"))?.into())
+}
+
+/// One id to where it belongs, all others to ids that nobody has.
+fn map_text(owner: u32, mapped: u32) -> String {
+    let mut text = format!("{owner} {mapped} 1\n");
+    if owner >= RANGE {
+        return text + &format!("0 {NOBODYS_RANGE} {RANGE}\n");
+    }
+    if owner > 0 {
+        text += &format!("0 {NOBODYS_RANGE} {owner}\n");
+    }
+    text + &format!("{} {} {}\n", owner + 1, NOBODYS_RANGE + owner + 1, RANGE - owner - 1)
+}
+
+fn wait_to_be_killed() -> ! {
+    loop {
+        // SAFETY: pause(2) has no arguments and touches no memory.
+        unsafe { libc::pause() };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_and_everybody_else_are_mapped_once() {
+        assert_eq!(map_text(0, 7), format!("0 7 1\n1 {} {}\n", NOBODYS_RANGE + 1, RANGE - 1));
+        assert_eq!(
+            map_text(1000, 7),
+            format!("1000 7 1\n0 {NOBODYS_RANGE} 1000\n1001 {} {}\n", NOBODYS_RANGE + 1001, RANGE - 1001)
+        );
+        assert_eq!(map_text(RANGE + 5, 7), format!("{} 7 1\n0 {NOBODYS_RANGE} {RANGE}\n", RANGE + 5));
+    }
+}

@@ -1,0 +1,148 @@
+//! Everything a sandbox can write: one tmpfs whose size is the disk limit.
+//!
+//! A tmpfs is limited exactly, needs no rights that a user namespace does not give, costs 30 µs, and is gone with the
+//! last process of the sandbox whatever happens to us. Its price is that files count as memory.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::mount::MountFlags;
+use serde::{Deserialize, Serialize};
+
+use super::OwnerMap;
+use crate::mount::{BindAccess, attach, bind, detach, detached, map_owners, virtual_file_system};
+use crate::{Step, StepError};
+
+/// How the writable part is made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScratchOptions {
+    /// Its size in bytes.
+    pub size: u64,
+    /// Who owns it, in the user namespace in which it is mounted.
+    pub owner: (u32, u32),
+    /// What `/workspace` shows.
+    pub workspace: Lower,
+    /// Whether the mounts are made with the rights of the real root, who has to map the owner of host files.
+    pub privileged: bool,
+}
+
+/// What `/workspace` shows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Lower {
+    /// An empty directory.
+    Empty,
+    /// A host directory below a layer of the sandbox's own.
+    CopyOnWrite(PathBuf),
+    /// A host directory itself.
+    ReadWrite(PathBuf),
+}
+
+/// The writable part. The descriptor is the only way to reach the layer itself; the sandbox sees what is mounted of it.
+#[derive(Debug)]
+pub struct Scratch {
+    /// The top directory, with `layer` (what was written to `/workspace`) and `tmp` in it.
+    pub directory: OwnedFd,
+    /// Optional steps that the file system of the workspace cannot do.
+    pub left_out: Vec<String>,
+}
+
+/// The directories in it.
+const LAYER: &str = "layer";
+
+impl Scratch {
+    /// Mounts the writable part below `root`, as `/workspace`, `/tmp` and `/dev/shm`.
+    ///
+    /// # Safety
+    ///
+    /// The calling process has one thread: mapping owners forks.
+    pub unsafe fn mount(root: &Path, options: &ScratchOptions) -> Result<Self, StepError> {
+        let base = root.join("run");
+        let (uid, gid) = options.owner;
+        virtual_file_system(
+            "tmpfs",
+            &base,
+            MountFlags::NOSUID | MountFlags::NODEV,
+            &format!("mode=0755,uid={uid},gid={gid},size={}", options.size),
+        )?;
+        make(&base.join("tmp"), 0o1777, options.owner)?;
+        make(&base.join("shm"), 0o1777, options.owner)?;
+        make(&base.join(LAYER), 0o755, options.owner)?;
+        bind(&base.join("tmp"), &root.join("tmp"), BindAccess::ReadWrite)?;
+        bind(&base.join("shm"), &root.join("dev/shm"), BindAccess::ReadWrite)?;
+        let workspace = root.join("workspace");
+        let mut left_out = Vec::new();
+        match &options.workspace {
+            Lower::Empty => bind(&base.join(LAYER), &workspace, BindAccess::ReadWrite)?,
+            Lower::ReadWrite(directory) => {
+                // SAFETY: the caller has one thread.
+                let (tree, mapped) = unsafe { host_directory(directory, BindAccess::ReadWrite, options)? };
+                // Without the map everything in it would be somebody else's, and nothing could be written.
+                mapped?;
+                attach(&tree, &workspace)?;
+            }
+            Lower::CopyOnWrite(directory) => {
+                let lower = base.join("lower");
+                make(&lower, 0o755, options.owner)?;
+                // SAFETY: the caller has one thread.
+                let (tree, mapped) = unsafe { host_directory(directory, BindAccess::ReadOnly, options)? };
+                left_out.extend(mapped.err().map(|error| error.to_string()));
+                attach(&tree, &lower)?;
+                mount_layer(&base, &lower, &workspace, options)?;
+            }
+        }
+        let directory =
+            openat(CWD, &base, OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::RDONLY, Mode::empty())
+                .step(|| "open the writable part")?;
+        detach(&base)?;
+        Ok(Self { directory, left_out })
+    }
+}
+
+/// A copy of a host directory whose files belong to the sandbox's user, as far as they belong to its owner; the second
+/// result says whether its file system could do that.
+///
+/// # Safety
+///
+/// The calling process has one thread.
+unsafe fn host_directory(
+    directory: &Path,
+    access: BindAccess,
+    options: &ScratchOptions,
+) -> Result<(OwnedFd, Result<(), StepError>), StepError> {
+    let tree = detached(directory, access)?;
+    if !options.privileged {
+        return Ok((tree, Ok(())));
+    }
+    // SAFETY: the caller has one thread.
+    let owners = unsafe { OwnerMap::of(directory, options.owner.0, options.owner.1)? };
+    let mapped =
+        map_owners(&tree, owners.namespace()).step(|| format!("map the owner of {}", directory.display()));
+    Ok((tree, mapped))
+}
+
+fn mount_layer(base: &Path, lower: &Path, target: &Path, options: &ScratchOptions) -> Result<(), StepError> {
+    let work = base.join("work");
+    make(&work, 0o755, options.owner)?;
+    virtual_file_system(
+        "overlay",
+        target,
+        MountFlags::NOSUID | MountFlags::NODEV,
+        &format!(
+            // The notes of overlayfs are in attributes that the sandbox's first process can read.
+            "lowerdir={},upperdir={},workdir={},userxattr",
+            lower.display(),
+            base.join(LAYER).display(),
+            work.display()
+        ),
+    )
+}
+
+fn make(path: &Path, mode: u32, owner: (u32, u32)) -> Result<(), StepError> {
+    fs::create_dir(path)
+        .and_then(|()| chown(path, Some(owner.0), Some(owner.1)))
+        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(mode)))
+        .step(|| format!("make the directory {}", path.display()))
+}

@@ -1,0 +1,33 @@
+//! What the kernel shows of itself: `/proc` of the sandbox's own processes, and its own pseudo-terminals.
+
+use std::path::Path;
+
+use rustix::mount::MountFlags;
+
+use crate::StepError;
+use crate::mount::{BindAccess, bind, virtual_file_system};
+
+/// Files in `/proc` that tell about the host or command it. Most of them also need rights that nobody inside has; an
+/// empty file does not depend on that.
+const MASKED: [&str; 7] = ["kallsyms", "kcore", "key-users", "keys", "kmsg", "sysrq-trigger", "timer_list"];
+
+/// Mounts `/proc` of this process's process namespace, in which a process sees only those of its own user.
+pub fn mount_process_view(root: &Path) -> Result<(), StepError> {
+    let target = root.join("proc");
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    virtual_file_system("proc", &target, flags, "hidepid=invisible")?;
+    for name in MASKED {
+        let file = target.join(name);
+        // Which of them exist depends on how the kernel was built.
+        if file.exists() {
+            bind(&root.join("dev/null"), &file, BindAccess::Device)?;
+        }
+    }
+    Ok(())
+}
+
+/// Mounts pseudo-terminals that no other sandbox and not the host shares.
+pub fn mount_terminals(root: &Path) -> Result<(), StepError> {
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    virtual_file_system("devpts", &root.join("dev/pts"), flags, "newinstance,ptmxmode=0666,mode=0620")
+}

@@ -1,0 +1,15 @@
+//! Which system calls a sandboxed program may make, and what it is told about the others.
+
+mod decision;
+mod filter;
+#[cfg(test)]
+mod filter_tests;
+#[cfg(test)]
+mod kernel_tests;
+mod notify;
+mod table;
+
+pub use decision::{Answer, Decision, Look};
+pub use filter::{install, install_with_listener, prepare};
+pub use notify::Denials;
+pub use table::{Row, answer, row, rows};

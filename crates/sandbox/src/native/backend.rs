@@ -1,0 +1,89 @@
+//! The native backend: namespaces of this kernel, made by a launcher.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use menace_model::sandbox::{Capabilities, Controller, PauseMethod, SandboxSpec, User};
+
+use super::cgroup::{Hierarchies, OwnerGroup, Sources};
+use super::environment::BaseEnvironment;
+use super::handle::Launcher;
+use super::host_view::{Host, HostView, host_view};
+use super::registry::Registration;
+use super::sandbox::{HOST_NAME, NativeSandbox};
+use crate::{Backend, Sandbox, SandboxError, Snapshot};
+
+/// How a native backend is started.
+#[derive(Debug, Clone)]
+pub struct NativeOptions {
+    /// The binary `menace`, which is started as the launcher.
+    pub executable: PathBuf,
+    /// Where it is written down what is alive. `None` means the usual place of this user.
+    pub runtime_directory: Option<PathBuf>,
+}
+
+impl Default for NativeOptions {
+    fn default() -> Self {
+        Self { executable: PathBuf::from("/proc/self/exe"), runtime_directory: None }
+    }
+}
+
+/// The native backend. Its sandboxes end with it.
+pub struct NativeBackend {
+    shared: Arc<Shared>,
+}
+
+/// What all sandboxes of a backend share.
+pub(super) struct Shared {
+    pub(super) launcher: Launcher,
+    pub(super) hierarchies: Hierarchies,
+    pub(super) groups: OwnerGroup,
+    pub(super) view: HostView,
+    pub(super) environment: BaseEnvironment,
+    pub(super) privileged: bool,
+    // Dropped last: as long as it is there, nobody takes what is ours for left over.
+    pub(super) registration: Registration,
+}
+
+impl NativeBackend {
+    /// Removes what killed predecessors left, starts a launcher and prepares what sandboxes share.
+    pub async fn start(options: &NativeOptions) -> Result<Self, SandboxError> {
+        let hierarchies = Hierarchies::discover(&Sources::host())?;
+        let registration = Registration::new(options.runtime_directory.as_deref(), &hierarchies)?;
+        let groups = hierarchies.owner_group(registration.name())?;
+        let view = host_view(&Host::of_this_process(User::default(), HOST_NAME.into()));
+        let privileged = rustix::process::geteuid().is_root();
+        let launcher = Launcher::start(&options.executable, view.entries.clone(), privileged, &registration).await?;
+        let environment = BaseEnvironment::of_this_process(&view);
+        let shared = Shared { launcher, hierarchies, groups, view, environment, privileged, registration };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+}
+
+#[async_trait]
+impl Backend for NativeBackend {
+    fn capabilities(&self) -> Capabilities {
+        let controllers = self.shared.hierarchies.controllers();
+        let has_freezer = controllers.contains_key(&Controller::Freezer);
+        Capabilities {
+            backend: "native".into(),
+            isolates: true,
+            pause: Some(if has_freezer { PauseMethod::Freezer } else { PauseMethod::Signals }),
+            controllers,
+            snapshot: true,
+            reports_denied: true,
+            any_user: true,
+        }
+    }
+
+    async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        Ok(Arc::new(NativeSandbox::create(&self.shared, spec).await?))
+    }
+
+    async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let sandbox = NativeSandbox::create(&self.shared, snapshot.spec.clone()).await?;
+        sandbox.restore(snapshot).await?;
+        Ok(Arc::new(sandbox))
+    }
+}

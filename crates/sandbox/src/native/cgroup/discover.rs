@@ -1,0 +1,231 @@
+//! Which controllers this process can use, and where: asked of the kernel once, before any group is made.
+//!
+//! A controller lives in exactly one hierarchy. Where a v1 hierarchy has it, that one is used, and v2 otherwise. CPU
+//! time and freezing are in every v2 group, so they are there even when v2 has no controller at all.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use menace_model::sandbox::Controller;
+use rustix::fs::Access;
+
+use super::error::CgroupError;
+use super::files;
+use super::mounts::{Mount, MountKind, mounts, own_group};
+use super::unified;
+
+/// Every controller there is.
+pub(super) const CONTROLLERS: [Controller; 6] = [
+    Controller::Memory,
+    Controller::Cpu,
+    Controller::CpuAccounting,
+    Controller::Pids,
+    Controller::Io,
+    Controller::Freezer,
+];
+
+/// Where the kernel tells about control groups. Tests have their own.
+#[derive(Debug, Clone)]
+pub(crate) struct Sources {
+    /// `/proc/self/mountinfo`.
+    pub(crate) mountinfo: PathBuf,
+    /// `/proc/self/cgroup`.
+    pub(crate) own_groups: PathBuf,
+    /// What mount points are relative to: `/`.
+    pub(crate) mount_root: PathBuf,
+}
+
+impl Sources {
+    /// Those of this process.
+    pub(crate) fn host() -> Self {
+        Self {
+            mountinfo: "/proc/self/mountinfo".into(),
+            own_groups: "/proc/self/cgroup".into(),
+            mount_root: "/".into(),
+        }
+    }
+}
+
+/// Which of the two interfaces a hierarchy has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Version {
+    V1,
+    V2,
+}
+
+/// Whether a controller can be used, by us, here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Availability {
+    Available {
+        version: Version,
+        /// Which of the hierarchies; controllers that are mounted together have the same.
+        hierarchy: usize,
+    },
+    Unavailable {
+        reason: String,
+    },
+}
+
+/// A hierarchy in which we can make groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hierarchy {
+    pub(super) version: Version,
+    /// The group in which ours are made.
+    pub(super) base: PathBuf,
+    /// The controllers that have to be enabled from the base downwards; only v2 has such a switch.
+    pub(super) enable: Vec<&'static str>,
+}
+
+/// What was found. It does not change while the process lives.
+#[derive(Debug, Clone)]
+pub(crate) struct Hierarchies {
+    pub(super) usable: Vec<Hierarchy>,
+    /// All mount points, also those where we cannot make groups now: a predecessor may have been elsewhere.
+    pub(super) mount_points: Vec<(Version, PathBuf)>,
+    controllers: BTreeMap<Controller, Availability>,
+}
+
+impl Hierarchies {
+    /// Looks for the hierarchies and tries what we may do in them. Makes and changes nothing.
+    pub(crate) fn discover(sources: &Sources) -> Result<Self, CgroupError> {
+        let own_groups = files::read(&sources.own_groups)?;
+        let mut mounted = mounts(&files::read(&sources.mountinfo)?);
+        for mount in &mut mounted {
+            mount.point = sources.mount_root.join(mount.point.strip_prefix("/").unwrap_or(&mount.point));
+        }
+        let mut found = Self {
+            usable: Vec::new(),
+            mount_points: mounted.iter().map(|mount| (version_of(mount), mount.point.clone())).collect(),
+            controllers: BTreeMap::new(),
+        };
+        for controller in CONTROLLERS {
+            found.look_for_v1(controller, &mounted, &own_groups);
+        }
+        found.look_for_v2(&mounted, &own_groups);
+        Ok(found)
+    }
+
+    /// Whether a controller can be used.
+    pub(crate) fn availability(&self, controller: Controller) -> &Availability {
+        self.controllers.get(&controller).expect("discovery answers for every controller")
+    }
+
+    /// The controllers that can be used, each with `v1` or `v2`.
+    pub(crate) fn controllers(&self) -> BTreeMap<Controller, String> {
+        let name = |version: &Version| match version {
+            Version::V1 => "v1".to_owned(),
+            Version::V2 => "v2".to_owned(),
+        };
+        self.controllers
+            .iter()
+            .filter_map(|(controller, availability)| match availability {
+                Availability::Available { version, .. } => Some((*controller, name(version))),
+                Availability::Unavailable { .. } => None,
+            })
+            .collect()
+    }
+
+    fn look_for_v1(&mut self, controller: Controller, mounted: &[Mount], own_groups: &str) {
+        let name = v1_name(controller);
+        let mut answer =
+            Availability::Unavailable { reason: format!("no mounted hierarchy has the {name} controller") };
+        for mount in mounted {
+            if !matches!(&mount.kind, MountKind::V1(has) if has.iter().any(|other| other == name)) {
+                continue;
+            }
+            match own_directory(mount, own_groups).and_then(|base| may_write(&base).map(|()| base)) {
+                Ok(base) => {
+                    let hierarchy =
+                        self.remember(Hierarchy { version: Version::V1, base, enable: Vec::new() });
+                    answer = Availability::Available { version: Version::V1, hierarchy };
+                    break;
+                }
+                Err(reason) => answer = Availability::Unavailable { reason },
+            }
+        }
+        self.controllers.insert(controller, answer);
+    }
+
+    /// Fills in what v1 does not have.
+    fn look_for_v2(&mut self, mounted: &[Mount], own_groups: &str) {
+        let Some(mount) = mounted.iter().find(|mount| mount.kind == MountKind::V2) else { return };
+        let place = own_directory(mount, own_groups).and_then(|own| unified::best_place(&own, &mount.point));
+        let missing: Vec<Controller> = self
+            .controllers
+            .iter()
+            .filter(|(_, availability)| matches!(availability, Availability::Unavailable { .. }))
+            .map(|(controller, _)| *controller)
+            .collect();
+        for controller in missing {
+            let reason = match &place {
+                Ok(place) => match place.offers(controller) {
+                    Ok(()) => {
+                        let hierarchy = self.remember(Hierarchy {
+                            version: Version::V2,
+                            base: place.directory.clone(),
+                            enable: place.enable.clone(),
+                        });
+                        let available = Availability::Available { version: Version::V2, hierarchy };
+                        self.controllers.insert(controller, available);
+                        continue;
+                    }
+                    Err(reason) => reason,
+                },
+                Err(reason) => reason.clone(),
+            };
+            self.say_also(controller, &reason);
+        }
+    }
+
+    /// Both reasons, where v1 has the controller and does not let us use it.
+    fn say_also(&mut self, controller: Controller, also: &str) {
+        if let Some(Availability::Unavailable { reason }) = self.controllers.get_mut(&controller) {
+            *reason =
+                if reason.starts_with("no mounted") { also.to_owned() } else { format!("{reason}; {also}") };
+        }
+    }
+
+    fn remember(&mut self, hierarchy: Hierarchy) -> usize {
+        self.usable.iter().position(|known| *known == hierarchy).unwrap_or_else(|| {
+            self.usable.push(hierarchy);
+            self.usable.len() - 1
+        })
+    }
+}
+
+/// The kernel decides: owner, mode, capabilities and a read-only mount all count.
+pub(super) fn may_write(path: &Path) -> Result<(), String> {
+    rustix::fs::access(path, Access::WRITE_OK)
+        .map_err(|error| format!("no permission to write to {}: {error}", path.display()))
+}
+
+/// How v1 calls a controller, in its mount options and in its errors.
+pub(super) fn v1_name(controller: Controller) -> &'static str {
+    match controller {
+        Controller::Memory => "memory",
+        Controller::Cpu => "cpu",
+        Controller::CpuAccounting => "cpuacct",
+        Controller::Pids => "pids",
+        Controller::Io => "blkio",
+        Controller::Freezer => "freezer",
+    }
+}
+
+fn version_of(mount: &Mount) -> Version {
+    match mount.kind {
+        MountKind::V1(_) => Version::V1,
+        MountKind::V2 => Version::V2,
+    }
+}
+
+fn own_directory(mount: &Mount, own_groups: &str) -> Result<PathBuf, String> {
+    let point = mount.point.display();
+    if mount.read_only {
+        return Err(format!("{point} is mounted read-only"));
+    }
+    let own = own_group(own_groups, &mount.kind)
+        .ok_or_else(|| format!("this process is in no group of the hierarchy at {point}"))?;
+    mount
+        .directory_of(&own)
+        .ok_or_else(|| format!("our own group {} cannot be seen in {point}", own.display()))
+}

@@ -1,0 +1,260 @@
+//! Discovery on fabricated trees, always as a user whom modes of files can stop.
+
+use std::fmt::Write as _;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+
+use menace_model::sandbox::Controller;
+use rustix::process::{Gid, Uid};
+use tempfile::TempDir;
+
+use super::{Availability, Hierarchies, Sources, Version};
+
+struct Tree {
+    directory: TempDir,
+    mountinfo: String,
+    own_groups: String,
+}
+
+enum Owned {
+    Yes,
+    No,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        fs::set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+        Self { directory, mountinfo: String::new(), own_groups: String::new() }
+    }
+
+    fn v1(mut self, controllers: &str, options: &str, own: &str, owned: &Owned) -> Self {
+        let point = format!("/sys/fs/cgroup/{controllers}");
+        writeln!(self.mountinfo, "32 31 0:29 / {point} {options},relatime - cgroup cgroup rw,{controllers}")
+            .unwrap();
+        writeln!(self.own_groups, "1:{controllers}:{own}").unwrap();
+        self.group(&format!("{point}{own}"), &[("tasks", "1\n")], owned)
+    }
+
+    fn v2(mut self, point: &str, options: &str, own: &str) -> Self {
+        writeln!(self.mountinfo, "41 31 0:38 / {point} {options} shared:4 - cgroup2 cgroup2 rw,nsdelegate")
+            .unwrap();
+        writeln!(self.own_groups, "0::{own}").unwrap();
+        self
+    }
+
+    /// A v2 group: the controllers that it has, those that it gives on, its processes.
+    fn unified(self, path: &str, there: &str, enabled: &str, processes: &str, owned: &Owned) -> Self {
+        let files = [
+            ("cgroup.type", "domain\n"),
+            ("cgroup.controllers", there),
+            ("cgroup.subtree_control", enabled),
+            ("cgroup.procs", processes),
+        ];
+        self.group(path, &files, owned)
+    }
+
+    fn group(self, path: &str, files: &[(&str, &str)], owned: &Owned) -> Self {
+        let directory = self.path(path);
+        fs::create_dir_all(&directory).unwrap();
+        let (file_mode, directory_mode) = match owned {
+            Owned::Yes => (0o666, 0o777),
+            Owned::No => (0o444, 0o555),
+        };
+        for (file, text) in files {
+            fs::write(directory.join(file), text).unwrap();
+            fs::set_permissions(directory.join(file), Permissions::from_mode(file_mode)).unwrap();
+        }
+        fs::set_permissions(&directory, Permissions::from_mode(directory_mode)).unwrap();
+        self
+    }
+
+    fn path(&self, path: &str) -> std::path::PathBuf {
+        self.directory.path().join(path.trim_start_matches('/'))
+    }
+
+    /// Root may write everywhere, so a thread of nobody looks.
+    fn discover(&self) -> Hierarchies {
+        let sources = Sources {
+            mountinfo: self.path("mountinfo"),
+            own_groups: self.path("cgroup"),
+            mount_root: self.directory.path().to_owned(),
+        };
+        fs::write(&sources.mountinfo, &self.mountinfo).unwrap();
+        fs::write(&sources.own_groups, &self.own_groups).unwrap();
+        let as_nobody = move || {
+            if rustix::process::geteuid().is_root() {
+                let (user, group) = (Uid::from_raw(65534), Gid::from_raw(65534));
+                rustix::thread::set_thread_groups(&[]).unwrap();
+                rustix::thread::set_thread_res_gid(group, group, group).unwrap();
+                rustix::thread::set_thread_res_uid(user, user, user).unwrap();
+            }
+            Hierarchies::discover(&sources).unwrap()
+        };
+        std::thread::spawn(as_nobody).join().unwrap()
+    }
+}
+
+fn versions(found: &Hierarchies) -> String {
+    found.controllers().iter().map(|(controller, version)| format!("{controller:?}={version} ")).collect()
+}
+
+fn reason(found: &Hierarchies, controller: Controller) -> &str {
+    match found.availability(controller) {
+        Availability::Unavailable { reason } => reason,
+        Availability::Available { .. } => panic!("{controller:?} is available"),
+    }
+}
+
+fn base(found: &Hierarchies, controller: Controller) -> &Path {
+    match found.availability(controller) {
+        Availability::Available { hierarchy, .. } => &found.usable[*hierarchy].base,
+        Availability::Unavailable { reason } => panic!("{controller:?}: {reason}"),
+    }
+}
+
+#[test]
+fn version_1_with_controllers_mounted_together() {
+    let tree = Tree::new()
+        .v1("cpu,cpuacct", "rw", "/", &Owned::Yes)
+        .v1("memory", "rw", "/session/7", &Owned::Yes)
+        .v1("pids", "rw", "/", &Owned::No);
+    let found = tree.discover();
+    assert_eq!(versions(&found), "Memory=v1 Cpu=v1 CpuAccounting=v1 ");
+    assert_eq!(found.usable.len(), 2);
+    assert_eq!(found.availability(Controller::Cpu), found.availability(Controller::CpuAccounting));
+    assert_eq!(base(&found, Controller::Memory), tree.path("sys/fs/cgroup/memory/session/7"));
+    assert!(reason(&found, Controller::Pids).contains("no permission"), "{found:?}");
+    assert!(reason(&found, Controller::Io).contains("no mounted hierarchy has the blkio controller"));
+}
+
+#[test]
+fn hybrid_takes_from_version_2_what_version_1_lacks() {
+    let unified = "/sys/fs/cgroup/unified";
+    let tree = Tree::new()
+        .v1("memory", "rw", "/", &Owned::Yes)
+        .v1("pids", "rw", "/", &Owned::No)
+        .v2(unified, "rw", "/")
+        .group(
+            unified,
+            &[("cgroup.controllers", "hugetlb\n"), ("cgroup.subtree_control", ""), ("cgroup.procs", "1\n")],
+            &Owned::Yes,
+        );
+    let found = tree.discover();
+    assert_eq!(versions(&found), "Memory=v1 CpuAccounting=v2 Freezer=v2 ");
+    assert!(reason(&found, Controller::Cpu).contains("does not have the cpu controller"));
+    let both = reason(&found, Controller::Pids);
+    assert!(both.contains("no permission") && both.contains("does not have the pids controller"), "{both}");
+}
+
+#[test]
+fn the_root_of_version_2_may_have_processes() {
+    let all = "cpuset cpu io memory pids\n";
+    let tree = Tree::new().v2("/sys/fs/cgroup", "rw", "/").group(
+        "/sys/fs/cgroup",
+        &[("cgroup.controllers", all), ("cgroup.subtree_control", "cpu\n"), ("cgroup.procs", "1\n2\n")],
+        &Owned::Yes,
+    );
+    let found = tree.discover();
+    assert_eq!(versions(&found), "Memory=v2 Cpu=v2 CpuAccounting=v2 Pids=v2 Io=v2 Freezer=v2 ");
+    assert_eq!(found.usable.len(), 1);
+    assert_eq!(found.usable[0].enable, ["memory", "cpu", "pids", "io"]);
+}
+
+/// What `systemd-run --user --scope` gives: the user owns everything from `user@1000.service` downwards, and the
+/// scope has our own process in it.
+fn delegated(own: &str) -> Tree {
+    let root = "/sys/fs/cgroup";
+    let slice = format!("{root}/user.slice/user-1000.slice");
+    let service = format!("{slice}/user@1000.service");
+    Tree::new()
+        .v2(root, "rw", own)
+        .unified(&format!("{service}/app.slice/x.scope"), "memory pids\n", "", "77\n", &Owned::Yes)
+        .unified(&format!("{service}/app.slice"), "memory pids\n", "memory\n", "", &Owned::Yes)
+        .unified(&service, "memory pids\n", "memory pids\n", "", &Owned::Yes)
+        .unified(&format!("{slice}/session-3.scope"), "memory pids\n", "", "78\n", &Owned::No)
+        .unified(&slice, "cpu memory pids\n", "memory pids\n", "", &Owned::No)
+        .unified(&format!("{root}/user.slice"), "cpu memory pids\n", "cpu memory pids\n", "", &Owned::No)
+}
+
+#[test]
+fn a_delegated_group_uses_the_nearest_ancestor_without_processes() {
+    let tree = delegated("/user.slice/user-1000.slice/user@1000.service/app.slice/x.scope");
+    let found = tree.discover();
+    assert_eq!(versions(&found), "Memory=v2 CpuAccounting=v2 Pids=v2 Freezer=v2 ");
+    assert!(base(&found, Controller::Memory).ends_with("user@1000.service/app.slice"));
+    assert_eq!(found.usable[0].enable, ["memory", "pids"]);
+    assert!(reason(&found, Controller::Cpu).contains("does not have the cpu controller"));
+}
+
+#[test]
+fn a_login_session_has_nothing() {
+    let found = delegated("/user.slice/user-1000.slice/session-3.scope").discover();
+    assert_eq!(versions(&found), "");
+    let why = reason(&found, Controller::Memory);
+    assert!(why.contains("no permission") && why.contains("session-3.scope"), "{why}");
+}
+
+#[test]
+fn a_group_with_our_own_process_and_nothing_above_gives_no_controllers() {
+    let tree = Tree::new().v2("/sys/fs/cgroup", "rw", "/").unified(
+        "/sys/fs/cgroup",
+        "memory pids\n",
+        "",
+        "1\n",
+        &Owned::Yes,
+    );
+    let found = tree.discover();
+    assert_eq!(versions(&found), "CpuAccounting=v2 Freezer=v2 ");
+    assert!(reason(&found, Controller::Memory).contains("has processes of its own"));
+    assert!(reason(&found, Controller::Io).contains("does not have the io controller"));
+}
+
+#[test]
+fn a_threaded_group_cannot_have_ours() {
+    let root = "/sys/fs/cgroup";
+    let tree = Tree::new().v2(root, "rw", "/").unified(root, "pids\n", "", "", &Owned::Yes).group(
+        root,
+        &[("cgroup.type", "domain threaded\n")],
+        &Owned::Yes,
+    );
+    assert!(reason(&tree.discover(), Controller::Freezer).contains("domain threaded"));
+}
+
+#[test]
+fn a_container_with_read_only_groups_has_nothing() {
+    let all = "cpu io memory pids\n";
+    let tree = Tree::new()
+        .v1("memory", "ro,nosuid", "/", &Owned::Yes)
+        .v2("/sys/fs/cgroup/unified", "ro,nosuid", "/")
+        .group(
+            "/sys/fs/cgroup/unified",
+            &[("cgroup.controllers", all), ("cgroup.subtree_control", all), ("cgroup.procs", "1\n")],
+            &Owned::Yes,
+        );
+    let found = tree.discover();
+    assert_eq!(versions(&found), "");
+    assert!(reason(&found, Controller::Memory).contains("is mounted read-only"));
+}
+
+#[test]
+fn a_group_outside_of_the_namespace_cannot_be_used() {
+    let tree = Tree::new().v2("/sys/fs/cgroup", "rw", "/../elsewhere").unified(
+        "/sys/fs/cgroup",
+        "pids\n",
+        "pids\n",
+        "",
+        &Owned::Yes,
+    );
+    assert!(reason(&tree.discover(), Controller::Pids).contains("cannot be seen"));
+}
+
+#[test]
+fn a_host_without_control_groups_says_so() {
+    let tree = Tree::new();
+    let found = tree.discover();
+    assert_eq!(versions(&found), "");
+    assert!(reason(&found, Controller::Pids).contains("no mounted hierarchy"));
+    assert_eq!(found.mount_points, Vec::<(Version, std::path::PathBuf)>::new());
+}

@@ -1,0 +1,112 @@
+//! What can go wrong with control groups, with the path or the controller it went wrong at.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::SandboxError;
+
+/// Why a control group could not be found, made, read, stopped, killed or removed.
+#[derive(Debug, Error)]
+pub(crate) enum CgroupError {
+    /// A limit was asked for and nothing on this host can keep it.
+    #[error("cannot keep a limit on {limit}: {reason}\nhint: {HINT}")]
+    LimitUnavailable { limit: &'static str, reason: String },
+    /// A limit was asked for that no kernel keeps.
+    #[error("a limit of {value} {limit} cannot be kept\nhint: {hint}")]
+    LimitInvalid { limit: &'static str, value: String, hint: &'static str },
+    /// A controller was asked for without a limit, to count something.
+    #[error("the {controller} controller is not available: {reason}\nhint: {HINT}")]
+    ControllerUnavailable { controller: &'static str, reason: String },
+    /// There is no place at all for a group.
+    #[error("no control groups can be made: {reason}\nhint: {HINT}")]
+    NoHierarchy { reason: String },
+    /// A name that would not be one directory, or not be recognised as ours later.
+    #[error("{name:?} cannot be the name of a control group\nhint: use letters, digits, '-', '_' and '.'")]
+    Name { name: String },
+    #[error("failed to create {path}: {source}", path = path.display())]
+    Create {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("failed to read {path}: {source}", path = path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    #[error("failed to write {value:?} to {path}: {source}", path = path.display())]
+    Write {
+        path: PathBuf,
+        value: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("failed to remove {path}: {source}", path = path.display())]
+    Remove {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// A file of the kernel that says something else than its documentation.
+    #[error("cannot understand {text:?} in {path}", path = path.display())]
+    Parse { path: PathBuf, text: String },
+    #[error("failed to signal process {pid} of {path}: {source}", path = path.display())]
+    Signal {
+        pid: i32,
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The kernel did not stop, or did not continue, every process in time.
+    #[error("{path} is {state} after {waited:?}", path = path.display())]
+    Freeze { path: PathBuf, state: String, waited: Duration },
+    /// Processes that did not end after SIGKILL, for instance because they wait for a device.
+    #[error("{count} processes of {path} survive SIGKILL after {waited:?}", path = path.display())]
+    Survivors { path: PathBuf, count: usize, waited: Duration },
+}
+
+const HINT: &str =
+    "run as root, or in a group that is delegated to you: systemd-run --user --scope -p Delegate=yes …";
+
+impl CgroupError {
+    /// A failed read, for `map_err`.
+    pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Read { path: path.to_owned(), source }
+    }
+
+    /// A failed write, for `map_err`.
+    pub(super) fn write(path: &Path, value: &str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Write { path: path.to_owned(), value: value.to_owned(), source }
+    }
+}
+
+impl From<CgroupError> for SandboxError {
+    fn from(error: CgroupError) -> Self {
+        let action = match &error {
+            CgroupError::LimitUnavailable { .. }
+            | CgroupError::LimitInvalid { .. }
+            | CgroupError::ControllerUnavailable { .. }
+            | CgroupError::NoHierarchy { .. }
+            | CgroupError::Name { .. } => return refused(&error),
+            CgroupError::Create { .. } => "create a control group",
+            CgroupError::Read { .. } | CgroupError::Parse { .. } => "read a control group",
+            CgroupError::Write { .. } => "write to a control group",
+            CgroupError::Remove { .. } => "remove a control group",
+            CgroupError::Freeze { .. } => "pause or resume a control group",
+            CgroupError::Signal { .. } | CgroupError::Survivors { .. } => "kill a control group",
+        };
+        Self::Io { action, source: io::Error::other(error) }
+    }
+}
+
+/// The text of the error already has its hint on a line of its own.
+fn refused(error: &CgroupError) -> SandboxError {
+    let text = error.to_string();
+    let (problem, hint) =
+        text.split_once("\nhint: ").expect("every error that is refused is written with a hint above");
+    SandboxError::Refused { problem: problem.to_owned(), hint: hint.to_owned() }
+}

@@ -1,0 +1,397 @@
+//! Groups on the real hierarchies of this machine.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use menace_model::sandbox::{Controller, Limits};
+
+use super::group::PREFIX;
+use super::kill::processes;
+use super::real_host::{Host, shell};
+use super::{CgroupError, Group, Hierarchies, Sources, Version};
+use crate::SandboxError;
+
+const COUNTED: [Controller; 2] = [Controller::CpuAccounting, Controller::Pids];
+const SPIN: &str = "while :; do :; done";
+
+fn cpu_ms(group: &Group) -> f64 {
+    let usage = group.usage().unwrap();
+    usage.cpu_user_ms.unwrap() + usage.cpu_system_ms.unwrap()
+}
+
+/// Waits for something that must happen soon.
+fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !happened() {
+        assert!(started.elapsed() < Duration::from_secs(10), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn end(group: &Group, mut child: std::process::Child) {
+    group.kill().unwrap();
+    child.wait().unwrap();
+    group.remove().unwrap();
+}
+
+#[test]
+fn a_memory_bomb_is_killed_and_counted() {
+    let Some(host) = Host::new() else { return };
+    let limits = Limits { memory: Some(16 << 20), ..Limits::default() };
+    let group = host.owner.create("bomb", &limits, &[]).unwrap();
+    assert_eq!(group.oom_kills().unwrap(), Some(0));
+    let status = shell(&group, "exec tail /dev/zero").wait().unwrap();
+    assert_eq!(status.signal(), Some(libc::SIGKILL));
+    assert_eq!(group.oom_kills().unwrap(), Some(1));
+    let peak = group.usage().unwrap().peak_rss_bytes.unwrap();
+    assert!((8 << 20..=16 << 20).contains(&peak), "{peak}");
+    let now = group.memory_now().unwrap().unwrap();
+    group.reset_peak().unwrap();
+    let peak = group.usage().unwrap().peak_rss_bytes.unwrap();
+    assert!(now < 8 << 20 && peak < 8 << 20, "{now} {peak}");
+    group.remove().unwrap();
+    host.finish();
+}
+
+#[test]
+fn a_fork_bomb_is_bounded_and_killed() {
+    let Some(host) = Host::new() else { return };
+    let limits = Limits { pids: Some(8), ..Limits::default() };
+    let group = host.owner.create("forks", &limits, &[]).unwrap();
+    let mut child = shell(&group, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; wait");
+    assert!(!child.wait().unwrap().success(), "all twelve could be started");
+    assert_eq!(group.pids_now().unwrap(), Some(7));
+    group.kill().unwrap();
+    assert_eq!(group.pids_now().unwrap(), Some(0));
+    // The group can be used again, with the same limit.
+    let mut child = shell(&group, "for i in 1 2 3 4 5 6 7; do sleep 1000 & done");
+    assert!(child.wait().unwrap().success());
+    group.kill().unwrap();
+    group.remove().unwrap();
+    host.finish();
+}
+
+#[test]
+fn something_that_forks_all_the_time_is_killed_without_a_limit_on_processes() {
+    let Some(host) = Host::new() else { return };
+    let group = host.owner.create("chain", &Limits::default(), &[Controller::CpuAccounting]).unwrap();
+    // Each process lives only until its child does, so a list of processes is old before it is read.
+    let child = shell(&group, r#"f() { (f) & exit; }; f"#);
+    eventually("the first shell to end", || {
+        processes(&group.directories[0].path)
+            .unwrap()
+            .first()
+            .is_some_and(|pid| *pid != child.id().cast_signed())
+    });
+    end(&group, child);
+    host.finish();
+}
+
+#[test]
+fn a_cpu_quota_bounds_what_is_used() {
+    let Some(host) = Host::new() else { return };
+    let limits = Limits { cpus: Some(0.2), ..Limits::default() };
+    let group = host.owner.create("quota", &limits, &[Controller::CpuAccounting]).unwrap();
+    let started = Instant::now();
+    let mut child = shell(&group, &format!("exec timeout -s KILL 0.3 /bin/sh -c '{SPIN}'"));
+    child.wait().unwrap();
+    let (wall, used) = (started.elapsed().as_secs_f64() * 1e3, cpu_ms(&group));
+    // One period more than the time that passed, because a period may have begun before.
+    assert!(used > 10.0 && used <= 0.2 * (wall + 100.0) + 20.0, "{used} ms of {wall} ms");
+    group.remove().unwrap();
+    host.finish();
+}
+
+#[test]
+fn cpu_time_is_counted_exactly_enough() {
+    let Some(host) = Host::new() else { return };
+    let group = host.owner.create("count", &Limits::default(), &COUNTED).unwrap();
+    let mut child = shell(&group, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done");
+    let pid = rustix::process::Pid::from_child(&child);
+    // The zombie still has its own figures, in ticks of 10 ms: field 14 and 15, counted after the name in brackets.
+    rustix::process::waitid(
+        rustix::process::WaitId::Pid(pid),
+        rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT,
+    )
+    .unwrap();
+    let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+    let fields: Vec<&str> = stat.rsplit_once(") ").unwrap().1.split(' ').collect();
+    let ticks = fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap();
+    child.wait().unwrap();
+    let ours = cpu_ms(&group);
+    assert!(ours > 10.0 && (ours - ticks * 10.0).abs() <= 21.0, "{ours} ms, {ticks} ticks");
+    group.remove().unwrap();
+    host.finish();
+}
+
+fn freeze_and_thaw(host: Host, needs: &[Controller]) {
+    let group = host.owner.create("pause", &Limits::default(), needs).unwrap();
+    let child = shell(&group, &format!("({SPIN}) & {SPIN}"));
+    eventually("both shells to run", || {
+        processes(&group.directories[0].path).unwrap().len() == 2 && cpu_ms(&group) > 2.0
+    });
+    group.freeze().unwrap();
+    group.freeze().unwrap();
+    let frozen = cpu_ms(&group);
+    let watched = Instant::now();
+    while watched.elapsed() < Duration::from_millis(30) {
+        assert!((cpu_ms(&group) - frozen).abs() < 1e-9, "a frozen group took CPU time");
+    }
+    group.thaw().unwrap();
+    eventually("the group to go on", || cpu_ms(&group) > frozen + 2.0);
+    // A frozen group can be killed.
+    group.freeze().unwrap();
+    end(&group, child);
+    host.finish();
+}
+
+#[test]
+fn a_frozen_group_takes_no_time_and_goes_on_afterwards() {
+    let Some(host) = Host::new() else { return };
+    freeze_and_thaw(host, &COUNTED);
+}
+
+#[test]
+fn a_group_without_a_limit_on_processes_can_be_killed_while_frozen() {
+    let Some(host) = Host::new() else { return };
+    freeze_and_thaw(host, &[Controller::CpuAccounting]);
+}
+
+#[test]
+fn a_freezer_from_the_start_needs_no_move() {
+    let Some(host) = Host::new() else { return };
+    freeze_and_thaw(host, &[Controller::CpuAccounting, Controller::Freezer]);
+}
+
+#[test]
+fn thawing_what_was_never_frozen_makes_no_directory() {
+    let Some(host) = Host::new() else { return };
+    let group = host.owner.create("warm", &Limits::default(), &COUNTED).unwrap();
+    group.thaw().unwrap();
+    assert_eq!(group.all_directories(), group.directories);
+    group.remove().unwrap();
+    host.finish();
+}
+
+#[test]
+fn each_hierarchy_has_one_directory_and_none_is_made_for_nothing() {
+    let Some(host) = Host::new() else { return };
+    let limits = Limits { memory: Some(1 << 30), pids: Some(10), ..Limits::default() };
+    let group = host.owner.create("one", &limits, &[Controller::Pids, Controller::Memory]).unwrap();
+    let mut hierarchies: Vec<usize> = group.directories.iter().map(|directory| directory.hierarchy).collect();
+    hierarchies.dedup();
+    assert_eq!(hierarchies.len(), group.directories.len());
+    assert!(
+        group.directory_of(Controller::Memory).is_some() && group.directory_of(Controller::Pids).is_some()
+    );
+    let joined_v1 = group.directories.iter().filter(|directory| directory.version == Version::V1).count();
+    assert_eq!(group.join_descriptors().unwrap().len(), joined_v1);
+    assert_eq!(group.clone_into().is_some(), joined_v1 < group.directories.len());
+    let error = host.owner.create("one", &limits, &[]).unwrap_err();
+    assert!(matches!(error, CgroupError::Create { .. }), "{error}");
+    assert!(group.directories.iter().all(|directory| directory.path.exists()), "a failed twin removed it");
+    group.remove().unwrap();
+    group.remove().unwrap();
+    host.finish();
+}
+
+#[test]
+fn dropping_a_group_kills_and_removes_it() {
+    let Some(host) = Host::new() else { return };
+    let group = host.owner.create("dropped", &Limits::default(), &COUNTED).unwrap();
+    let mut child = shell(&group, SPIN);
+    let paths: Vec<PathBuf> = group.directories.iter().map(|directory| directory.path.clone()).collect();
+    drop(group);
+    assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
+    assert!(paths.iter().all(|path| !path.exists()));
+    host.finish();
+}
+
+#[test]
+fn a_group_with_processes_cannot_be_removed() {
+    let Some(host) = Host::new() else { return };
+    let group = host.owner.create("busy", &Limits::default(), &COUNTED).unwrap();
+    let child = shell(&group, SPIN);
+    let error = super::group::remove_directory(&group.directories[0].path, Duration::ZERO).unwrap_err();
+    assert!(matches!(error, CgroupError::Remove { .. }), "{error}");
+    end(&group, child);
+    host.finish();
+}
+
+#[test]
+fn what_a_dead_owner_left_is_found_and_nothing_else() {
+    let Some(host) = Host::new() else { return };
+    let other = Host::new().expect("it was possible above");
+    let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
+    let left = host.owner.create("left", &limits, &COUNTED).unwrap();
+    let kept = other.owner.create("left", &limits, &COUNTED).unwrap();
+    let (mut lost, mut safe) = (shell(&left, SPIN), shell(&kept, SPIN));
+    left.freeze().unwrap();
+    let directories = left.all_directories();
+    // A process that is killed drops nothing.
+    std::mem::forget(left);
+
+    // Two for each hierarchy: the group and its parent.
+    assert_eq!(host.hierarchies.remove_left_over(&host.name).unwrap(), 2 * directories.len());
+    assert_eq!(lost.wait().unwrap().signal(), Some(libc::SIGKILL));
+    assert!(directories.iter().all(|directory| !directory.path.exists()));
+    assert!(safe.try_wait().unwrap().is_none(), "the process of another owner was killed");
+    assert!(kept.directories.iter().all(|directory| directory.path.exists()));
+    end(&kept, safe);
+    other.finish();
+    host.finish();
+}
+
+#[test]
+fn a_limit_that_cannot_be_kept_is_refused_with_the_reason() {
+    let Some(host) = only_unified() else { return };
+    let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
+    let error = host.owner.create("limit", &limits, &[]).unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("limit on memory") && text.contains("memory controller"), "{text}");
+    let SandboxError::Refused { problem, hint } = error.into() else { panic!("{text}") };
+    assert!(text.contains(&problem) && hint.contains("root"), "{problem} / {hint}");
+    assert!(host.owner.create("limit", &Limits::default(), &[Controller::Pids]).is_err());
+    host.finish();
+}
+
+#[test]
+fn names_that_are_not_one_directory_are_refused() {
+    let Some(host) = Host::new() else { return };
+    for name in ["", ".", "..", "a/b", ".a", "a b", "ä"] {
+        assert!(matches!(host.hierarchies.owner_group(name), Err(CgroupError::Name { .. })), "{name}");
+        assert!(matches!(host.hierarchies.remove_left_over(name), Err(CgroupError::Name { .. })), "{name}");
+        let made = host.owner.create(name, &Limits::default(), &[]);
+        assert!(matches!(made, Err(CgroupError::Name { .. })), "{name}");
+    }
+    host.finish();
+}
+
+/// The host as if only its v2 hierarchy were mounted; on a hybrid host that has no controllers.
+fn only_unified() -> Option<Host> {
+    let place = tempfile::tempdir().unwrap();
+    let all = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let unified: String =
+        all.lines().filter(|line| line.contains(" - cgroup2 ")).map(|line| format!("{line}\n")).collect();
+    let mountinfo = place.path().join("mountinfo");
+    fs::write(&mountinfo, unified).unwrap();
+    let host = Host::with(&Sources { mountinfo, ..Sources::host() })?;
+    if host.hierarchies.controllers().contains_key(&Controller::Memory) {
+        eprintln!("SKIPPED: version 2 has the controllers on this host");
+        return None;
+    }
+    Some(host)
+}
+
+#[test]
+fn version_2_freezes_and_kills_by_itself() {
+    let Some(host) = only_unified() else { return };
+    freeze_and_thaw(host, &[Controller::CpuAccounting]);
+}
+
+#[test]
+fn a_process_can_be_cloned_into_version_2() {
+    let Some(host) = only_unified() else { return };
+    let group = host.owner.create("clone", &Limits::default(), &[]).unwrap();
+    let child = clone_into(group.clone_into().expect("there is nothing but version 2"));
+    assert_eq!(processes(&group.directories[0].path).unwrap(), [child]);
+    group.kill().unwrap();
+    let pid = rustix::process::Pid::from_raw(child);
+    let (_, status) = rustix::process::waitpid(pid, rustix::process::WaitOptions::empty()).unwrap().unwrap();
+    assert_eq!(status.terminating_signal(), Some(libc::SIGKILL));
+    group.remove().unwrap();
+    host.finish();
+}
+
+/// A child that waits for a signal.
+fn clone_into(group: std::os::fd::BorrowedFd<'_>) -> i32 {
+    use std::os::fd::AsRawFd as _;
+    // SAFETY: all fields are integers, for which zero means that nothing is asked for.
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = 0x2_0000_0000; // CLONE_INTO_CGROUP
+    arguments.exit_signal = libc::SIGCHLD as u64;
+    arguments.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
+    // SAFETY: without CLONE_VM the child has its own copy of memory, and it calls nothing but `pause`, which is safe
+    // in the copy of a process with threads.
+    let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
+    if pid == 0 {
+        loop {
+            // SAFETY: `pause` takes nothing and only waits.
+            unsafe { libc::pause() };
+        }
+    }
+    assert!(pid > 0, "{}", std::io::Error::last_os_error());
+    i32::try_from(pid).unwrap()
+}
+
+/// `cargo test -p menace-sandbox -- --ignored --nocapture how_long`
+#[test]
+#[ignore = "a measurement"]
+fn how_long_groups_take() {
+    let host = Host::new().unwrap();
+    let limits = Limits { memory: Some(1 << 30), pids: Some(64), cpus: Some(1.0), ..Limits::default() };
+    let needs = [Controller::CpuAccounting];
+    host.owner.create("first", &limits, &needs).unwrap().remove().unwrap();
+    let mut times: [Vec<f64>; 6] = Default::default();
+    for round in 0..200 {
+        let mut clock = Instant::now();
+        let mut lap = |times: &mut Vec<f64>| {
+            times.push(clock.elapsed().as_secs_f64() * 1e6);
+            clock = Instant::now();
+        };
+        let group = host.owner.create(&format!("g{round}"), &limits, &needs).unwrap();
+        lap(&mut times[0]);
+        let child = shell(&group, SPIN);
+        lap(&mut times[1]);
+        group.usage().unwrap();
+        lap(&mut times[2]);
+        group.kill().unwrap();
+        lap(&mut times[3]);
+        let mut child = child;
+        child.wait().unwrap();
+        lap(&mut times[4]);
+        group.remove().unwrap();
+        lap(&mut times[5]);
+    }
+    for (name, times) in ["create", "start in it", "usage", "kill", "wait", "remove"].iter().zip(&mut times) {
+        times.sort_by(f64::total_cmp);
+        println!("{name}: p50 {:.0} µs, p95 {:.0} µs", times[100], times[190]);
+    }
+    let idle: Vec<f64> = (0..200)
+        .map(|round| {
+            let clock = Instant::now();
+            host.owner.create(&format!("i{round}"), &limits, &needs).unwrap().remove().unwrap();
+            clock.elapsed().as_secs_f64() * 1e6
+        })
+        .collect();
+    let mut idle = idle;
+    idle.sort_by(f64::total_cmp);
+    println!("create + remove: p50 {:.0} µs, p95 {:.0} µs", idle[100], idle[190]);
+    host.finish();
+}
+
+#[test]
+fn every_directory_of_ours_can_be_told_from_others() {
+    let Some(host) = Host::new() else { return };
+    let group = host.owner.create("told", &Limits::default(), &COUNTED).unwrap();
+    for directory in &group.directories {
+        let parent = directory.path.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+        assert_eq!(parent, format!("{PREFIX}{}", host.name));
+    }
+    group.remove().unwrap();
+    host.finish();
+}
+
+#[test]
+fn discovery_finds_what_the_kernel_says_of_this_process() {
+    let found = Hierarchies::discover(&Sources::host()).unwrap();
+    for (version, point) in &found.mount_points {
+        let file = match version {
+            Version::V1 => "tasks",
+            Version::V2 => "cgroup.controllers",
+        };
+        assert!(point.join(file).exists(), "{}", point.display());
+    }
+}

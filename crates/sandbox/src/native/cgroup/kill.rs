@@ -1,0 +1,166 @@
+//! Killing every process of a group, also one that forks faster than anybody can read a list.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::discover::Version;
+use super::error::CgroupError;
+use super::files;
+use super::freeze::{self, State};
+use super::group::Directory;
+
+/// How many processes are held open at a time; there may be more of them than we may have open files.
+const PIDFDS: usize = 64;
+/// How long one round waits for the processes that it killed.
+const ROUND: Duration = Duration::from_millis(50);
+
+/// Kills all processes in the directories, which are one group in several hierarchies, and waits until none is left.
+/// Afterwards the limit on processes is what it was and the group is not frozen, so that it can be used again.
+pub(super) fn kill_all(directories: &[Directory], patience: Duration) -> Result<(), CgroupError> {
+    let started = Instant::now();
+    let forks = StoppedForks::stop(directories)?;
+    let killed = kill_in_rounds(directories, forks.is_none(), patience, started);
+    let restored = forks.map_or(Ok(()), |forks| forks.allow_again());
+    killed.and(restored)
+}
+
+/// Whether there is something in the group that keeps it from growing while it is killed.
+pub(super) fn can_stop_forks(directories: &[Directory]) -> bool {
+    directories.iter().any(|directory| {
+        ["cgroup.kill", "pids.max", "freezer.state"].iter().any(|file| directory.path.join(file).exists())
+    })
+}
+
+/// The processes in a group; none in a group that is gone. One that we cannot see, because it is in a process
+/// namespace that is not below ours, is 0.
+pub(super) fn processes(directory: &Path) -> Result<Vec<i32>, CgroupError> {
+    let path = directory.join("cgroup.procs");
+    let text = match files::read(&path) {
+        Err(CgroupError::Read { source, .. }) if is_gone(&source) => return Ok(Vec::new()),
+        other => other?,
+    };
+    text.lines()
+        .map(|line| {
+            line.parse().map_err(|_| CgroupError::Parse { path: path.clone(), text: line.to_owned() })
+        })
+        .collect()
+}
+
+/// The process, or the group whose file is open, ended in the meantime.
+pub(super) fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV))
+}
+
+fn kill_in_rounds(
+    directories: &[Directory],
+    freeze: bool,
+    patience: Duration,
+    started: Instant,
+) -> Result<(), CgroupError> {
+    let freezers: Vec<&Directory> = directories
+        .iter()
+        .filter(|directory| directory.path.join(freeze::state_file(directory.version)).exists())
+        .collect();
+    loop {
+        if freeze {
+            for freezer in &freezers {
+                // Whether all stand still is not waited for: what survives this round is killed in the next.
+                freeze::tell(freezer, State::Frozen)?;
+            }
+        }
+        for directory in directories {
+            kill_members(directory)?;
+        }
+        for freezer in &freezers {
+            // In version 1 a signal reaches only a process that goes on.
+            freeze::tell(freezer, State::Thawed)?;
+        }
+        let left = patience.saturating_sub(started.elapsed()).min(ROUND);
+        if files::poll(left, || Ok(survivors(directories)?.is_none()))? {
+            return Ok(());
+        }
+        if started.elapsed() >= patience
+            && let Some((path, count)) = survivors(directories)?
+        {
+            return Err(CgroupError::Survivors { path, count, waited: patience });
+        }
+    }
+}
+
+fn survivors(directories: &[Directory]) -> Result<Option<(PathBuf, usize)>, CgroupError> {
+    for directory in directories {
+        let processes = processes(&directory.path)?;
+        if !processes.is_empty() {
+            return Ok(Some((directory.path.clone(), processes.len())));
+        }
+    }
+    Ok(None)
+}
+
+fn kill_members(directory: &Directory) -> Result<(), CgroupError> {
+    if directory.version == Version::V2 && files::write_if_there(&directory.path.join("cgroup.kill"), "1")? {
+        return Ok(());
+    }
+    for pids in processes(&directory.path)?.chunks(PIDFDS) {
+        let held: Vec<(i32, OwnedFd)> = pids
+            .iter()
+            .filter_map(|pid| hold(*pid, &directory.path).transpose())
+            .collect::<Result<_, CgroupError>>()?;
+        // A process that ended after the list was read may have left its number to a stranger. The number is in the
+        // list again only if what is held is a process of the group, or one that has ended and gets no signal.
+        let still_there = processes(&directory.path)?;
+        for (pid, process) in held.iter().filter(|(pid, _)| still_there.contains(pid)) {
+            match pidfd_send_signal(process, Signal::KILL) {
+                Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+                Err(error) => return Err(signal_error(*pid, &directory.path, error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn hold(pid: i32, directory: &Path) -> Result<Option<(i32, OwnedFd)>, CgroupError> {
+    let Some(process) = Pid::from_raw(pid) else { return Ok(None) };
+    match pidfd_open(process, PidfdFlags::empty()) {
+        Ok(descriptor) => Ok(Some((pid, descriptor))),
+        Err(rustix::io::Errno::SRCH) => Ok(None),
+        Err(error) => Err(signal_error(pid, directory, error)),
+    }
+}
+
+fn signal_error(pid: i32, directory: &Path, error: rustix::io::Errno) -> CgroupError {
+    CgroupError::Signal { pid, path: directory.to_owned(), source: error.into() }
+}
+
+/// A group that may have no more processes than none, so that nobody in it can fork. That takes a few microseconds,
+/// where a freezer takes milliseconds.
+struct StoppedForks {
+    file: PathBuf,
+    before: String,
+}
+
+impl StoppedForks {
+    fn stop(directories: &[Directory]) -> Result<Option<Self>, CgroupError> {
+        // What the kernel kills as a whole cannot grow out of it.
+        if directories.iter().all(|directory| directory.path.join("cgroup.kill").exists()) {
+            return Ok(None);
+        }
+        for directory in directories {
+            let file = directory.path.join("pids.max");
+            if let Some(before) = files::read_if_there(&file)? {
+                files::write(&file, "0")?;
+                return Ok(Some(Self { file, before }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn allow_again(&self) -> Result<(), CgroupError> {
+        files::write_if_there(&self.file, self.before.trim()).map(drop)
+    }
+}

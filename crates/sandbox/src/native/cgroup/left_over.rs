@@ -1,0 +1,89 @@
+//! Ending what a predecessor that was killed left behind: its processes and its groups, and nothing else.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::discover::Hierarchies;
+use super::error::CgroupError;
+use super::group::{Directory, owner_directory, remove_directory};
+use super::kill;
+
+/// How long the processes of one group may take to end.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+impl Hierarchies {
+    /// Kills all processes in the groups of an owner and removes its directories in every hierarchy, and says how many
+    /// directories there were. The caller knows that the owner is dead.
+    ///
+    /// The whole of each hierarchy is searched for the one name, because the predecessor may have been started in
+    /// another group than we were.
+    pub(crate) fn remove_left_over(&self, owner_name: &str) -> Result<usize, CgroupError> {
+        let name = owner_directory(owner_name)?;
+        let mut owners = Vec::new();
+        let mut groups: BTreeMap<String, Vec<Directory>> = BTreeMap::new();
+        for (hierarchy, (version, point)) in self.mount_points.iter().enumerate() {
+            for owner in find(point, &name)? {
+                for group in directories_in(&owner)? {
+                    let id = group.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                    groups.entry(id).or_default().push(Directory {
+                        hierarchy,
+                        version: *version,
+                        path: group,
+                    });
+                }
+                owners.push(owner);
+            }
+        }
+        for directories in groups.values() {
+            kill::kill_all(directories, PATIENCE)?;
+        }
+        let groups = groups.into_values().flatten().map(|directory| directory.path);
+        let all: Vec<PathBuf> = groups.chain(owners).collect();
+        for path in &all {
+            remove_directory(path, PATIENCE)?;
+        }
+        Ok(all.len())
+    }
+}
+
+/// All directories of a name in a tree, not looking into those that have it.
+fn find(directory: &Path, name: &str) -> Result<Vec<PathBuf>, CgroupError> {
+    let mut found = Vec::new();
+    let mut unseen = vec![directory.to_owned()];
+    while let Some(directory) = unseen.pop() {
+        for inside in directories_in(&directory)? {
+            if inside.file_name().is_some_and(|other| other == name) {
+                found.push(inside);
+            } else {
+                unseen.push(inside);
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Groups come and go while we look, and some are not for us to read; neither can be one that we made.
+fn directories_in(directory: &Path) -> Result<Vec<PathBuf>, CgroupError> {
+    let skip = |error: &io::Error| {
+        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)
+            || kill::is_gone(error)
+    };
+    let entries = match fs::read_dir(directory) {
+        Err(error) if skip(&error) => return Ok(Vec::new()),
+        other => other.map_err(CgroupError::read(directory))?,
+    };
+    let mut directories = Vec::new();
+    for entry in entries {
+        let entry = match entry {
+            Err(error) if skip(&error) => break,
+            other => other.map_err(CgroupError::read(directory))?,
+        };
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            directories.push(entry.path());
+        }
+    }
+    Ok(directories)
+}

@@ -1,0 +1,185 @@
+//! Limits in the words of the kernel: which file gets which value, in v1 and in v2.
+
+use std::path::Path;
+
+use menace_model::sandbox::{Controller, Limits};
+
+use super::discover::Version;
+use super::error::CgroupError;
+use super::files;
+
+/// The period in which a CPU quota is counted: the default of the kernel.
+const PERIOD_MICROSECONDS: u32 = 100_000;
+/// The kernel takes no quota below 1 ms, which is this part of the period.
+const SMALLEST_CPUS: f64 = 0.01;
+
+/// The controllers that the limits need, each with what the user calls the limit.
+pub(super) fn needed_for(limits: &Limits) -> impl Iterator<Item = (Controller, &'static str)> {
+    let asked = [
+        (limits.memory.is_some(), Controller::Memory, "memory"),
+        (limits.cpus.is_some(), Controller::Cpu, "cpus"),
+        (limits.cpu_time.is_some(), Controller::CpuAccounting, "cpu time"),
+        (limits.pids.is_some(), Controller::Pids, "pids"),
+    ];
+    asked.into_iter().filter(|(asked, _, _)| *asked).map(|(_, controller, name)| (controller, name))
+}
+
+/// Writes the limits that a controller keeps into a group. CPU time has no file: it is counted and compared.
+pub(super) fn write(
+    controller: Controller,
+    version: Version,
+    directory: &Path,
+    limits: &Limits,
+) -> Result<(), CgroupError> {
+    match controller {
+        Controller::Memory => limits.memory.map_or(Ok(()), |bytes| write_memory(version, directory, bytes)),
+        Controller::Cpu => limits.cpus.map_or(Ok(()), |cpus| write_cpus(version, directory, cpus)),
+        Controller::Pids => {
+            limits.pids.map_or(Ok(()), |count| files::write(&directory.join("pids.max"), &count.to_string()))
+        }
+        Controller::CpuAccounting | Controller::Io | Controller::Freezer => Ok(()),
+    }
+}
+
+fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), CgroupError> {
+    let bytes = bytes.to_string();
+    match version {
+        Version::V1 => {
+            files::write(&directory.join("memory.limit_in_bytes"), &bytes)?;
+            // Memory and swap together may not be less than memory alone, hence the order.
+            let counts_swap = files::write_if_there(&directory.join("memory.memsw.limit_in_bytes"), &bytes)?;
+            if !counts_swap {
+                // Without swap accounting the group is at least not swapped out when it reaches its own limit.
+                files::write(&directory.join("memory.swappiness"), "0")?;
+            }
+        }
+        Version::V2 => {
+            files::write(&directory.join("memory.max"), &bytes)?;
+            // The file is missing where the kernel has no swap at all or does not count it.
+            files::write_if_there(&directory.join("memory.swap.max"), "0")?;
+            // A sandbox that lost one process to the limit is broken; it ends as a whole.
+            files::write(&directory.join("memory.oom.group"), "1")?;
+        }
+    }
+    Ok(())
+}
+
+fn write_cpus(version: Version, directory: &Path, cpus: f64) -> Result<(), CgroupError> {
+    let quota = quota_microseconds(cpus)?;
+    match version {
+        Version::V1 => {
+            files::write(&directory.join("cpu.cfs_period_us"), &PERIOD_MICROSECONDS.to_string())?;
+            files::write(&directory.join("cpu.cfs_quota_us"), &quota.to_string())
+        }
+        Version::V2 => files::write(&directory.join("cpu.max"), &format!("{quota} {PERIOD_MICROSECONDS}")),
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number is checked to be between 1000 and 10^10"
+)]
+fn quota_microseconds(cpus: f64) -> Result<u64, CgroupError> {
+    if !(SMALLEST_CPUS..=100_000.0).contains(&cpus) {
+        return Err(CgroupError::LimitInvalid {
+            limit: "cpus",
+            value: cpus.to_string(),
+            hint: "ask for at least 0.01 and at most 100000",
+        });
+    }
+    Ok((cpus * f64::from(PERIOD_MICROSECONDS)).round() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
+    use super::*;
+
+    const ALL: [Controller; 3] = [Controller::Memory, Controller::Cpu, Controller::Pids];
+
+    /// Writes limits into a fabricated group that has the given files, and reads back those that changed.
+    fn written(version: Version, there: &[&str], limits: &Limits) -> BTreeMap<String, String> {
+        let directory = tempfile::tempdir().unwrap();
+        for file in there {
+            fs::write(directory.path().join(file), "max").unwrap();
+        }
+        for controller in ALL {
+            write(controller, version, directory.path(), limits).unwrap();
+        }
+        there
+            .iter()
+            .map(|file| ((*file).to_owned(), fs::read_to_string(directory.path().join(file)).unwrap()))
+            .filter(|(_, value)| value != "max")
+            .collect()
+    }
+
+    fn expected(values: &[(&str, &str)]) -> BTreeMap<String, String> {
+        values.iter().map(|(file, value)| ((*file).to_owned(), (*value).to_owned())).collect()
+    }
+
+    fn limits() -> Limits {
+        Limits { memory: Some(1 << 20), cpus: Some(0.25), pids: Some(7), ..Limits::default() }
+    }
+
+    #[test]
+    fn version_2() {
+        let there = ["memory.max", "memory.swap.max", "memory.oom.group", "cpu.max", "pids.max"];
+        assert_eq!(
+            written(Version::V2, &there, &limits()),
+            expected(&[
+                ("memory.max", "1048576"),
+                ("memory.swap.max", "0"),
+                ("memory.oom.group", "1"),
+                ("cpu.max", "25000 100000"),
+                ("pids.max", "7"),
+            ])
+        );
+        assert_eq!(written(Version::V2, &there, &Limits::default()), expected(&[]));
+    }
+
+    #[test]
+    fn version_1_with_and_without_swap_accounting() {
+        let common = [
+            "memory.limit_in_bytes",
+            "memory.swappiness",
+            "cpu.cfs_period_us",
+            "cpu.cfs_quota_us",
+            "pids.max",
+        ];
+        let same = [
+            ("memory.limit_in_bytes", "1048576"),
+            ("cpu.cfs_period_us", "100000"),
+            ("cpu.cfs_quota_us", "25000"),
+            ("pids.max", "7"),
+        ];
+        let with_swap = [&common[..], &["memory.memsw.limit_in_bytes"]].concat();
+        assert_eq!(
+            written(Version::V1, &with_swap, &limits()),
+            expected(&[&same[..], &[("memory.memsw.limit_in_bytes", "1048576")]].concat())
+        );
+        assert_eq!(
+            written(Version::V1, &common, &limits()),
+            expected(&[&same[..], &[("memory.swappiness", "0")]].concat())
+        );
+    }
+
+    #[test]
+    fn a_file_that_keeps_the_limit_must_be_there() {
+        let directory = tempfile::tempdir().unwrap();
+        for controller in ALL {
+            let error = write(controller, Version::V2, directory.path(), &limits()).unwrap_err();
+            assert!(matches!(error, CgroupError::Write { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn quotas_that_no_kernel_takes_are_refused() {
+        for cpus in [0.0, 0.009, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(quota_microseconds(cpus), Err(CgroupError::LimitInvalid { .. })), "{cpus}");
+        }
+        assert_eq!(quota_microseconds(0.01).unwrap(), 1000);
+    }
+}

@@ -1,0 +1,27 @@
+//! Control groups: what a sandbox may use, what it took, and holding, killing and removing all of its processes.
+
+mod discover;
+mod error;
+mod files;
+mod freeze;
+mod group;
+mod kill;
+mod left_over;
+mod limits;
+mod mounts;
+mod unified;
+mod usage;
+
+#[cfg(test)]
+mod discover_tests;
+#[cfg(test)]
+mod group_tests;
+#[cfg(test)]
+mod real_host;
+
+#[cfg_attr(not(test), expect(unused_imports, reason = "the backend that makes groups comes after them"))]
+pub(crate) use self::{
+    discover::{Availability, Hierarchies, Sources, Version},
+    error::CgroupError,
+    group::{Group, OwnerGroup, enter},
+};

@@ -1,0 +1,57 @@
+//! Groups of the machine that runs the tests, with a name that no other test has and nothing left at the end.
+
+use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::{Group, Hierarchies, OwnerGroup, Sources, enter};
+
+pub(super) struct Host {
+    pub(super) hierarchies: Hierarchies,
+    pub(super) owner: OwnerGroup,
+    pub(super) name: String,
+}
+
+impl Host {
+    /// Nothing, and a word about it, where we may not make groups; in CI that is a failure.
+    pub(super) fn new() -> Option<Self> {
+        Self::with(&Sources::host())
+    }
+
+    pub(super) fn with(sources: &Sources) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        if !rustix::process::geteuid().is_root() {
+            assert_ne!(
+                std::env::var("CI").as_deref(),
+                Ok("true"),
+                "this test needs root, and CI must have it"
+            );
+            eprintln!("SKIPPED: this test needs root to make control groups");
+            return None;
+        }
+        let hierarchies = Hierarchies::discover(sources).unwrap();
+        let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let owner = hierarchies.owner_group(&name).unwrap();
+        Some(Self { hierarchies, owner, name })
+    }
+
+    /// Removes the parent and looks whether anything is left in any hierarchy.
+    pub(super) fn finish(self) {
+        self.owner.remove().unwrap();
+        assert_eq!(self.hierarchies.remove_left_over(&self.name).unwrap(), 0, "something was left");
+    }
+}
+
+/// Starts a shell in a group.
+pub(super) fn shell(group: &Group, script: &str) -> Child {
+    let descriptors = group.late_join_descriptors().unwrap();
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    // SAFETY: between fork and exec only `write` is called, on descriptors that the closure owns; `enter` allocates
+    // nothing and takes no lock, as its documentation promises.
+    unsafe {
+        command.pre_exec(move || descriptors.iter().try_for_each(|descriptor| enter(&[descriptor.as_fd()])));
+    }
+    command.spawn().unwrap()
+}

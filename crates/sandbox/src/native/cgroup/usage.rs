@@ -1,0 +1,237 @@
+//! What a group took and takes. A figure whose controller the group does not have is `None`; a file that cannot be
+//! read is an error.
+//!
+//! Files are opened for each reading: keeping them open would make every group dearer for readings that happen once
+//! or twice in its life.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+use menace_model::sandbox::{Controller, Usage};
+
+use super::discover::Version;
+use super::error::CgroupError;
+use super::files::{self, number, read, read_if_there, read_number_if_there, value_of};
+use super::group::{Directory, Group, lock};
+
+impl Group {
+    /// What all processes of the group took since it was made, also those that ended.
+    pub(crate) fn usage(&self) -> Result<Usage, CgroupError> {
+        let cpu = self.directory_of(Controller::CpuAccounting).map(cpu_milliseconds).transpose()?;
+        let io = self.directory_of(Controller::Io).map(io_bytes).transpose()?.flatten();
+        Ok(Usage {
+            cpu_user_ms: cpu.map(|(user, _)| user),
+            cpu_system_ms: cpu.map(|(_, system)| system),
+            peak_rss_bytes: self.memory_peak()?,
+            io_read_bytes: io.map(|(read, _)| read),
+            io_write_bytes: io.map(|(_, written)| written),
+        })
+    }
+
+    /// Bytes of memory now.
+    pub(crate) fn memory_now(&self) -> Result<Option<u64>, CgroupError> {
+        let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(None) };
+        let file = match directory.version {
+            Version::V1 => "memory.usage_in_bytes",
+            Version::V2 => "memory.current",
+        };
+        read_number_if_there(&directory.path.join(file))
+    }
+
+    /// Processes and threads now.
+    pub(crate) fn pids_now(&self) -> Result<Option<u64>, CgroupError> {
+        let Some(directory) = self.directory_of(Controller::Pids) else { return Ok(None) };
+        read_number_if_there(&directory.path.join("pids.current"))
+    }
+
+    /// How many processes the kernel killed because the memory of the group ran out.
+    pub(crate) fn oom_kills(&self) -> Result<Option<u64>, CgroupError> {
+        let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(None) };
+        let file = match directory.version {
+            Version::V1 => "memory.oom_control",
+            Version::V2 => "memory.events",
+        };
+        let path = directory.path.join(file);
+        value_of(&path, &read(&path)?, "oom_kill")
+    }
+
+    /// Makes the peak of memory begin again with what is used now. Version 2 can do it since Linux 6.12.
+    pub(crate) fn reset_peak(&self) -> Result<(), CgroupError> {
+        let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(()) };
+        match directory.version {
+            Version::V1 => files::write(&directory.path.join("memory.max_usage_in_bytes"), "0"),
+            Version::V2 => {
+                let path = directory.path.join("memory.peak");
+                let file = reset_by_writing(&path).map_err(CgroupError::write(&path, "0"))?;
+                *lock(&self.peak) = Some(file);
+                Ok(())
+            }
+        }
+    }
+
+    fn memory_peak(&self) -> Result<Option<u64>, CgroupError> {
+        let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(None) };
+        match directory.version {
+            Version::V1 => read_number_if_there(&directory.path.join("memory.max_usage_in_bytes")),
+            Version::V2 => {
+                let path = directory.path.join("memory.peak");
+                match &*lock(&self.peak) {
+                    Some(file) => read_from_start(file, &path).map(Some),
+                    None => read_number_if_there(&path),
+                }
+            }
+        }
+    }
+}
+
+/// In user mode and in the kernel.
+fn cpu_milliseconds(directory: &Directory) -> Result<(f64, f64), CgroupError> {
+    match directory.version {
+        Version::V1 => v1_cpu_milliseconds(&directory.path),
+        Version::V2 => {
+            let path = directory.path.join("cpu.stat");
+            let text = read(&path)?;
+            let microseconds = |key| match value_of(&path, &text, key)? {
+                Some(value) => Ok(value as f64 / 1e3),
+                None => Err(CgroupError::Parse { path: path.clone(), text: text.clone() }),
+            };
+            Ok((microseconds("user_usec")?, microseconds("system_usec")?))
+        }
+    }
+}
+
+/// Version 1 counts the sum in nanoseconds, but its two parts only by looking at every tick what is running: a call of
+/// 3 ms can be 0 or 4 ms there. So the sum is taken and divided as the ticks fell, which is what version 2 does itself.
+fn v1_cpu_milliseconds(directory: &Path) -> Result<(f64, f64), CgroupError> {
+    let exact = |file: &str| {
+        let path = directory.join(file);
+        number(&path, read(&path)?.trim())
+    };
+    let sum = exact("cpuacct.usage")? as f64 / 1e6;
+    let (user, system) = match read_number_if_there(&directory.join("cpuacct.usage_user"))? {
+        Some(user) => (user, exact("cpuacct.usage_sys")?),
+        None => {
+            let path = directory.join("cpuacct.stat");
+            let text = read(&path)?;
+            let ticks = |key| Ok(value_of(&path, &text, key)?.unwrap_or(0));
+            (ticks("user")?, ticks("system")?)
+        }
+    };
+    let in_kernel = if user + system == 0 { 0.0 } else { system as f64 / (user + system) as f64 };
+    Ok((sum * (1.0 - in_kernel), sum * in_kernel))
+}
+
+/// Bytes read and written, of all devices. In version 1 the kernel does not know who wrote what it writes back later,
+/// so only direct and synchronous writing is in it.
+fn io_bytes(directory: &Directory) -> Result<Option<(u64, u64)>, CgroupError> {
+    let file = match directory.version {
+        Version::V1 => "blkio.throttle.io_service_bytes",
+        Version::V2 => "io.stat",
+    };
+    let path = directory.path.join(file);
+    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    let mut sums = (0, 0);
+    for line in text.lines() {
+        match directory.version {
+            // `8:0 Read 4096`
+            Version::V1 => match line.split(' ').collect::<Vec<_>>()[..] {
+                [_, "Read", bytes] => sums.0 += number(&path, bytes)?,
+                [_, "Write", bytes] => sums.1 += number(&path, bytes)?,
+                _ => {}
+            },
+            // `8:0 rbytes=4096 wbytes=0 rios=1 …`
+            Version::V2 => {
+                for field in line.split(' ') {
+                    match field.split_once('=') {
+                        Some(("rbytes", bytes)) => sums.0 += number(&path, bytes)?,
+                        Some(("wbytes", bytes)) => sums.1 += number(&path, bytes)?,
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    Ok(Some(sums))
+}
+
+fn reset_by_writing(path: &Path) -> std::io::Result<File> {
+    let mut file = OpenOptions::new().read(true).write(true).open(path)?;
+    file.write_all(b"0")?;
+    Ok(file)
+}
+
+fn read_from_start(file: &File, path: &Path) -> Result<u64, CgroupError> {
+    let mut text = [0; 32];
+    let length = file.read_at(&mut text, 0).map_err(CgroupError::read(path))?;
+    number(path, String::from_utf8_lossy(&text[..length]).trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn directory(version: Version, files: &[(&str, &str)]) -> (tempfile::TempDir, Directory) {
+        let place = tempfile::tempdir().unwrap();
+        for (file, text) in files {
+            fs::write(place.path().join(file), text).unwrap();
+        }
+        let path = place.path().to_owned();
+        (place, Directory { hierarchy: 0, version, path })
+    }
+
+    #[test]
+    fn cpu_time_of_version_1_is_the_exact_sum_divided_by_the_ticks() {
+        let (_place, exact) = directory(
+            Version::V1,
+            &[
+                ("cpuacct.usage", "9000000\n"),
+                ("cpuacct.usage_user", "8000000"),
+                ("cpuacct.usage_sys", "4000000"),
+            ],
+        );
+        assert_eq!(cpu_milliseconds(&exact).unwrap(), (6.0, 3.0));
+        let (_place, ticks) =
+            directory(Version::V1, &[("cpuacct.usage", "9000000"), ("cpuacct.stat", "user 1\nsystem 2\n")]);
+        let (user, system) = cpu_milliseconds(&ticks).unwrap();
+        assert!((user - 3.0).abs() < 1e-9 && (system - 6.0).abs() < 1e-9, "{user} {system}");
+        let (_place, short) =
+            directory(Version::V1, &[("cpuacct.usage", "500000"), ("cpuacct.stat", "user 0\nsystem 0\n")]);
+        assert_eq!(cpu_milliseconds(&short).unwrap(), (0.5, 0.0));
+    }
+
+    #[test]
+    fn cpu_time_of_version_2() {
+        let stat = "usage_usec 3500\nuser_usec 2500\nsystem_usec 1000\nnice_usec 0\n";
+        let (_place, there) = directory(Version::V2, &[("cpu.stat", stat)]);
+        assert_eq!(cpu_milliseconds(&there).unwrap(), (2.5, 1.0));
+        let (_place, nonsense) = directory(Version::V2, &[("cpu.stat", "usage_usec 3500\n")]);
+        assert!(matches!(cpu_milliseconds(&nonsense), Err(CgroupError::Parse { .. })));
+    }
+
+    #[test]
+    fn bytes_of_all_devices_are_added() {
+        let v1 = "8:0 Read 10\n8:0 Write 5\n8:0 Sync 15\n8:0 Total 15\n8:16 Read 1\nTotal 16\n";
+        let (_place, there) = directory(Version::V1, &[("blkio.throttle.io_service_bytes", v1)]);
+        assert_eq!(io_bytes(&there).unwrap(), Some((11, 5)));
+        let v2 = "8:0 rbytes=10 wbytes=5 rios=1 wios=1 dbytes=0 dios=0\n253:1 \n8:16 rbytes=1 wbytes=2\n";
+        let (_place, there) = directory(Version::V2, &[("io.stat", v2)]);
+        assert_eq!(io_bytes(&there).unwrap(), Some((11, 7)));
+        let (_place, missing) = directory(Version::V2, &[]);
+        assert_eq!(io_bytes(&missing).unwrap(), None);
+    }
+
+    #[test]
+    fn a_peak_that_was_reset_is_read_through_the_same_file() {
+        let (place, _directory) = directory(Version::V2, &[("memory.peak", "77\n")]);
+        let path = place.path().join("memory.peak");
+        let file = reset_by_writing(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        // The file is `0`, then the rest of what was there: a real one would say what is used now.
+        assert_eq!(read_from_start(&file, &path).unwrap(), 7);
+        assert!(reset_by_writing(&path).is_err());
+    }
+}

@@ -1,0 +1,61 @@
+//! The files of `/etc` that say who and where one is. They describe the sandbox and not the host, so they are written
+//! and not shown.
+
+use menace_model::sandbox::{User, WORKSPACE};
+
+use super::Host;
+use super::plan::Plan;
+
+const NOBODY: u32 = 65534;
+
+/// Without `systemd`, `sss` or `ldap`: the libraries for these would ask daemons that are not there.
+const NAME_SERVICES: &str = "\
+passwd: files
+group: files
+shadow: files
+hosts: files dns
+networks: files
+protocols: files
+services: files
+ethers: files
+rpc: files
+";
+
+/// Adds the files.
+pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
+    plan.file("/etc/passwd", passwd(host.user));
+    plan.file("/etc/group", group(host.user));
+    plan.file("/etc/hostname", format!("{}\n", host.hostname));
+    plan.file("/etc/hosts", hosts(&host.hostname));
+    plan.file("/etc/nsswitch.conf", NAME_SERVICES.to_owned());
+    plan.file("/etc/resolv.conf", "# This sandbox has no network.\n".to_owned());
+}
+
+/// No two lines have one number: a program that asks for the name of the user must get one answer.
+fn passwd(user: User) -> String {
+    let User { uid, gid } = user;
+    let root_home = if uid == 0 { WORKSPACE } else { "/root" };
+    let mut lines = format!("root:x:0:0:root:{root_home}:/bin/sh\n");
+    if uid != 0 {
+        lines += &format!("sandbox:x:{uid}:{gid}:sandbox:{WORKSPACE}:/bin/sh\n");
+    }
+    if uid != NOBODY {
+        lines += &format!("nobody:x:{NOBODY}:{NOBODY}:nobody:/nonexistent:/bin/false\n");
+    }
+    lines
+}
+
+fn group(user: User) -> String {
+    let mut lines = "root:x:0:\n".to_owned();
+    if user.gid != 0 {
+        lines += &format!("sandbox:x:{}:\n", user.gid);
+    }
+    if user.gid != NOBODY {
+        lines += &format!("nogroup:x:{NOBODY}:\n");
+    }
+    lines
+}
+
+fn hosts(hostname: &str) -> String {
+    format!("127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n127.0.1.1 {hostname}\n")
+}

@@ -1,0 +1,174 @@
+//! Finds the installation that a directory with programs is part of, and shows as much of it as its programs need.
+
+use std::path::{Path, PathBuf};
+
+use super::links::show_program;
+use super::plan::Plan;
+use super::privacy::{looks_like_a_checkout, looks_private};
+use super::system::STANDARD_PATH;
+
+/// What to do with a directory that is part of no installation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loose {
+    /// Show it: it is on `PATH`.
+    Shown,
+    /// Leave it: a link led to it.
+    Hidden,
+}
+
+/// Names of directories with programs in a prefix.
+const PROGRAM_DIRECTORIES: [&str; 3] = ["bin", "sbin", "condabin"];
+/// What is at the top of a prefix for sure: of conda, of Homebrew, of Go.
+const SIGNS_OF_A_PREFIX: [&str; 3] = ["conda-meta", "Cellar", "pkg/tool"];
+/// What is beside `bin` in a prefix.
+const BESIDE_PROGRAMS: [&str; 3] = ["lib", "lib64", "share"];
+/// What a virtual environment consists of.
+const PARTS_OF_AN_ENVIRONMENT: [&str; 4] = ["pyvenv.cfg", "bin", "lib", "lib64"];
+/// What a rustup home must have for the proxies in `~/.cargo/bin`. The rest are downloads.
+const PARTS_OF_RUSTUP: [&str; 2] = ["settings.toml", "toolchains"];
+/// Installed versions of a shim manager that may be links to elsewhere.
+const MAXIMUM_VERSIONS: usize = 64;
+
+/// The managers whose shims look for their root in the home directory, and the variable that says it instead.
+const SHIM_MANAGERS: [(&str, &str); 6] = [
+    ("pyenv", "PYENV_ROOT"),
+    ("rbenv", "RBENV_ROOT"),
+    ("nodenv", "NODENV_ROOT"),
+    ("goenv", "GOENV_ROOT"),
+    ("asdf", "ASDF_DATA_DIR"),
+    ("mise", "MISE_DATA_DIR"),
+];
+
+/// Shows the installation around a directory, which has no links in its path.
+pub(super) fn show_installation(plan: &mut Plan, directory: &Path, loose: Loose) {
+    if STANDARD_PATH.iter().any(|standard| directory == Path::new(standard)) {
+        return;
+    }
+    // Environments can be made from each other, so the way through them may be a circle.
+    let is_known = plan.examine(directory)
+        && (show_shim_manager(plan, directory)
+            || show_rustup(plan, directory)
+            || show_virtual_environment(plan, directory)
+            || show_prefix(plan, directory));
+    if !is_known && loose == Loose::Shown && plan.privacy.may_show_loose(&plan.tree, directory) {
+        plan.bind(directory);
+    }
+}
+
+/// pyenv and its kin, asdf, mise: `shims` beside the installed versions. Every shim calls the manager, and the manager
+/// needs the whole of its root.
+fn show_shim_manager(plan: &mut Plan, directory: &Path) -> bool {
+    if !directory.ends_with("shims") && !directory.ends_with("bin") {
+        return false;
+    }
+    let Some(root) = shim_manager_roots(directory).into_iter().find(|root| is_shim_manager(plan, root))
+    else {
+        return false;
+    };
+    if looks_private(&plan.tree, &root) || !plan.bind(&root) {
+        return false;
+    }
+    if let Some(variable) = shim_manager_variable(plan, &root) {
+        plan.variable(variable, &root);
+    }
+    let versions = root.join("versions");
+    for name in plan.tree.links_in(&versions, MAXIMUM_VERSIONS) {
+        show_program(plan, &versions, &Path::new(&name).join("bin/python"));
+    }
+    true
+}
+
+/// The root is the directory around `shims`, or that of a plugin with shims or commands of its own.
+fn shim_manager_roots(directory: &Path) -> Vec<PathBuf> {
+    let around = directory.parent();
+    let plugins = around.and_then(Path::parent).filter(|plugins| plugins.ends_with("plugins"));
+    around.into_iter().chain(plugins.and_then(Path::parent)).map(Path::to_path_buf).collect()
+}
+
+fn is_shim_manager(plan: &Plan, root: &Path) -> bool {
+    plan.tree.is_directory(&root.join("shims"))
+        && ["versions", "installs"].iter().any(|installed| plan.tree.is_directory(&root.join(installed)))
+}
+
+fn shim_manager_variable(plan: &Plan, root: &Path) -> Option<&'static str> {
+    let is_of = |name: &str| {
+        root.file_name().is_some_and(|root| root == name || root.to_str() == Some(&format!(".{name}")))
+            || plan.tree.exists(&root.join("libexec").join(name))
+    };
+    SHIM_MANAGERS.iter().find(|(name, _)| is_of(name)).map(|(_, variable)| *variable)
+}
+
+/// The programs in `~/.cargo/bin` are proxies for those in `~/.rustup`. Never the rest of `~/.cargo`: the token for the
+/// registry is there.
+fn show_rustup(plan: &mut Plan, directory: &Path) -> bool {
+    if !directory.ends_with("bin") || !plan.tree.exists(&directory.join("rustup")) || !plan.bind(directory) {
+        return false;
+    }
+    let around = directory.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+    let homes = [".rustup", "rustup"].map(|name| around.join(name));
+    if let Some(home) = homes.iter().find(|home| plan.tree.is_directory(&home.join("toolchains"))) {
+        for part in PARTS_OF_RUSTUP {
+            show_part(plan, &home.join(part));
+        }
+        plan.variable("RUSTUP_HOME", home);
+    }
+    true
+}
+
+/// A virtual environment and the Python that it was made from, which is named in `pyvenv.cfg` and is what `bin/python`
+/// leads to.
+fn show_virtual_environment(plan: &mut Plan, directory: &Path) -> bool {
+    let Some(prefix) = directory.parent().filter(|_| directory.ends_with("bin")) else { return false };
+    let configuration = prefix.join("pyvenv.cfg");
+    if !plan.tree.is_file(&configuration) {
+        return false;
+    }
+    // Somebody who makes an environment right in a home or a checkout has the rest of it beside `bin`.
+    let is_shared = looks_private(&plan.tree, prefix) || looks_like_a_checkout(&plan.tree, prefix);
+    if !plan.shows(prefix) && (is_shared || !plan.bind(prefix)) {
+        for part in PARTS_OF_AN_ENVIRONMENT {
+            show_part(plan, &prefix.join(part));
+        }
+    }
+    let base = plan.tree.read(&configuration).and_then(|text| base_of_environment(&text));
+    if let Some(base) = base.and_then(|base| plan.tree.resolve(&base)) {
+        show_installation(plan, &base.path, Loose::Hidden);
+        if plan.shows(&base.path) {
+            plan.show_links(&base.links);
+        }
+    }
+    show_program(plan, directory, Path::new("python"));
+    true
+}
+
+/// The directory of the base interpreter, by the key `home`.
+fn base_of_environment(configuration: &str) -> Option<PathBuf> {
+    let values = configuration.lines().filter_map(|line| line.split_once('='));
+    values
+        .filter(|(key, _)| key.trim() == "home")
+        .map(|(_, value)| PathBuf::from(value.trim()))
+        .find(|home| home.is_absolute())
+}
+
+/// Anything else with `bin` and `lib`: a Python of uv, Node of nvm, a JDK of SDKMAN, Go, conda, Homebrew.
+fn show_prefix(plan: &mut Plan, directory: &Path) -> bool {
+    let is_of_programs = PROGRAM_DIRECTORIES.iter().any(|name| directory.ends_with(name));
+    let Some(prefix) = directory.parent().filter(|_| is_of_programs) else { return false };
+    if plan.shows(prefix) {
+        return true;
+    }
+    let has = |names: &[&str]| names.iter().any(|name| plan.tree.exists(&prefix.join(name)));
+    let is_certain = has(&SIGNS_OF_A_PREFIX);
+    if !is_certain && (!has(&BESIDE_PROGRAMS) || looks_like_a_checkout(&plan.tree, prefix)) {
+        return false;
+    }
+    !looks_private(&plan.tree, prefix) && plan.bind(prefix)
+}
+
+/// Shows one entry of a directory that is not shown as a whole.
+fn show_part(plan: &mut Plan, part: &Path) {
+    let Some(resolved) = plan.tree.resolve(part) else { return };
+    if plan.bind(&resolved.path) {
+        plan.show_links(&resolved.links);
+    }
+}

@@ -1,0 +1,173 @@
+//! The plan of what is visible, and how it is put together.
+
+use std::collections::{BTreeMap, HashSet};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use menace_enter::root::Entry;
+use serde::{Deserialize, Serialize};
+
+use super::Host;
+use super::privacy::Privacy;
+use super::tree::{HostTree, Link, is_within};
+
+/// Directories that are looked at for installations. It bounds the time that a nonsensical `PATH` can take.
+const MAXIMUM_EXAMINED: usize = 512;
+
+/// What of the host is visible inside. The launcher carries the entries out in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HostView {
+    /// In the order of their targets: whatever a target needs above it comes before it.
+    pub(crate) entries: Vec<Entry>,
+    /// `PATH` inside.
+    pub(crate) path: String,
+    /// Variables without which a toolchain would look for its files in the home directory, which inside is another one.
+    pub(crate) environment: BTreeMap<String, String>,
+}
+
+/// A plan that is being made.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) tree: HostTree,
+    pub(super) privacy: Privacy,
+    entries: Vec<Entry>,
+    environment: BTreeMap<String, String>,
+    examined: HashSet<PathBuf>,
+}
+
+impl Plan {
+    pub(super) fn new(host: &Host) -> Self {
+        let tree = HostTree::new(&host.root);
+        let privacy = Privacy::new(&tree, host.home.as_deref());
+        Self {
+            tree,
+            privacy,
+            entries: Vec::with_capacity(128),
+            environment: BTreeMap::new(),
+            examined: HashSet::new(),
+        }
+    }
+
+    /// A plan that goes on from a finished one.
+    pub(super) fn continued(host: &Host, view: &HostView) -> Self {
+        let entries = view.entries.clone();
+        Self { entries, ..Self::new(host) }
+    }
+
+    /// Shows something that this program names itself, so that nobody's privacy is at stake.
+    pub(super) fn bind_public(&mut self, resolved: &Path, target: &Path) {
+        if !self.shows(target) && resolved.to_str().is_some() {
+            let source = self.tree.on_host(resolved);
+            self.entries.push(Entry::Bind { source, target: target.to_path_buf() });
+        }
+    }
+
+    /// Shows something that was found at a path without links, unless it must not be shown. Says whether it is visible.
+    pub(super) fn bind(&mut self, path: &Path) -> bool {
+        if self.shows(path) {
+            return true;
+        }
+        // What is not UTF-8 could not travel to the process that mounts it.
+        if path.to_str().is_none() || !self.privacy.may_show(path) {
+            return false;
+        }
+        self.bind_public(path, path);
+        true
+    }
+
+    /// Repeats a link of the host.
+    pub(super) fn link(&mut self, link: Link) {
+        if !self.shows(&link.at) && !self.has_link(&link.at) {
+            self.entries.push(Entry::Link { target: link.at, to: link.to });
+        }
+    }
+
+    pub(super) fn file(&mut self, target: &str, content: String) {
+        self.entries.push(Entry::File { target: PathBuf::from(target), content });
+    }
+
+    /// Sets a variable unless a toolchain earlier on `PATH` has set it.
+    pub(super) fn variable(&mut self, name: &str, value: &Path) {
+        if let Some(value) = value.to_str() {
+            self.environment.entry(name.to_owned()).or_insert_with(|| value.to_owned());
+        }
+    }
+
+    /// Whether a directory is to be looked at: once, and no more of them than any honest `PATH` needs.
+    pub(super) fn examine(&mut self, directory: &Path) -> bool {
+        self.examined.len() < MAXIMUM_EXAMINED && self.examined.insert(directory.to_path_buf())
+    }
+
+    /// Whether a path without links is in something that is bound.
+    pub(super) fn shows(&self, path: &Path) -> bool {
+        self.entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Bind { target, .. } if is_within(path, target)))
+    }
+
+    /// Repeats the links on the way to something visible. Says whether all of them could be: without one of them the
+    /// way does not exist inside.
+    pub(super) fn show_links(&mut self, links: &[Link]) -> bool {
+        let possible = links.iter().all(|link| self.shows(&link.at) || self.privacy.may_link(link));
+        if possible {
+            for link in links {
+                self.link(link.clone());
+            }
+        }
+        possible
+    }
+
+    pub(super) fn finish(self, path: String) -> HostView {
+        HostView { entries: in_order(self.entries), path, environment: self.environment }
+    }
+
+    /// What was added to the plan that was continued.
+    pub(super) fn finish_addition(self, view: &HostView) -> Vec<Entry> {
+        let mut entries = in_order(self.entries);
+        entries.retain(|entry| !view.entries.contains(entry));
+        entries
+    }
+
+    fn has_link(&self, at: &Path) -> bool {
+        self.entries.iter().any(|entry| matches!(entry, Entry::Link { target, .. } if target == at))
+    }
+}
+
+/// Leaves out what is in something that is bound, and adds the directories that the others are in.
+fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
+    sort_by_target(&mut entries);
+    let mut kept: Vec<Entry> = Vec::with_capacity(entries.len() * 2);
+    let mut bound: Option<PathBuf> = None;
+    let mut directories: HashSet<PathBuf> = HashSet::new();
+    for entry in entries {
+        if bound.as_deref().is_some_and(|bound| is_within(entry.target(), bound)) {
+            continue;
+        }
+        if let Entry::Bind { target, .. } = &entry {
+            bound = Some(target.clone());
+        }
+        for parent in entry.target().ancestors().skip(1).filter(|parent| parent.parent().is_some()) {
+            if !directories.insert(parent.to_path_buf()) {
+                break;
+            }
+            kept.push(Entry::Directory { target: parent.to_path_buf() });
+        }
+        if !matches!(&entry, Entry::Directory { target } if !directories.insert(target.clone())) {
+            kept.push(entry);
+        }
+    }
+    sort_by_target(&mut kept);
+    kept
+}
+
+/// A directory comes right before everything in it, and a bind before whatever else was planned for its place.
+fn sort_by_target(entries: &mut [Entry]) {
+    // With the slash as the lowest byte, `/a/b` sorts before `/a-b`.
+    let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
+    entries.sort_by(|one, other| {
+        let one_target = one.target().as_os_str().as_bytes().iter().map(key);
+        let other_target = other.target().as_os_str().as_bytes().iter().map(key);
+        let is_bind = |entry: &Entry| matches!(entry, Entry::Bind { .. });
+        one_target.cmp(other_target).then_with(|| is_bind(other).cmp(&is_bind(one)))
+    });
+}

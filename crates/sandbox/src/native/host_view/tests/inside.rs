@@ -1,0 +1,65 @@
+//! Walks a path as a kernel would inside a sandbox that has a view and nothing else.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::super::{Entry, HostView};
+
+/// Where on the host a path inside ends, if it leads anywhere.
+pub(super) fn reach(view: &HostView, path: &Path) -> Option<PathBuf> {
+    let mut pending: VecDeque<OsString> = components(path);
+    let mut reached = PathBuf::from("/");
+    let mut source = None;
+    for _ in 0..200 {
+        let Some(component) = pending.pop_front() else { return source };
+        if component == "/" {
+            reached = PathBuf::from("/");
+        } else if component == ".." {
+            reached.pop();
+        } else {
+            reached.push(component);
+            let place = place(view, &reached)?;
+            if let Place::Link(to) = place {
+                reached.pop();
+                components(&to).into_iter().rev().for_each(|component| pending.push_front(component));
+            } else if let Place::Host(path) = place {
+                source = Some(path);
+            } else {
+                source = None;
+            }
+        }
+    }
+    None
+}
+
+enum Place {
+    Host(PathBuf),
+    Link(PathBuf),
+    Made,
+}
+
+fn place(view: &HostView, path: &Path) -> Option<Place> {
+    view.entries.iter().find_map(|entry| match entry {
+        Entry::Bind { source, target } => {
+            let rest = path.strip_prefix(target).ok()?;
+            let source = if rest.as_os_str().is_empty() { source.clone() } else { source.join(rest) };
+            let kind = fs::symlink_metadata(&source).ok()?.file_type();
+            Some(if kind.is_symlink() {
+                Place::Link(fs::read_link(source).unwrap())
+            } else {
+                Place::Host(source)
+            })
+        }
+        Entry::Link { target, to } => (target == path).then(|| Place::Link(to.clone())),
+        Entry::File { target, .. } | Entry::Directory { target } => (target == path).then_some(Place::Made),
+    })
+}
+
+fn components(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .map(|component| component.as_os_str().to_owned())
+        .filter(|component| component != ".")
+        .collect()
+}

@@ -1,0 +1,59 @@
+//! The view of the machine that the tests run on.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use menace_model::sandbox::User;
+
+use super::super::{Entry, Host, HostView, host_view};
+use super::inside::reach;
+
+fn this_machine() -> HostView {
+    host_view(&Host::of_this_process(User::default(), "sandbox".to_owned()))
+}
+
+#[test]
+fn python_is_found_inside_where_it_is_found_outside() {
+    let outside = std::env::split_paths(&std::env::var_os("PATH").unwrap())
+        .map(|directory| directory.join("python3"))
+        .find(|python| python.exists())
+        .expect("the tests of a sandbox for Python need python3");
+    let view = this_machine();
+    let inside =
+        view.path.split(':').find_map(|directory| reach(&view, &Path::new(directory).join("python3")));
+    assert_eq!(inside, Some(outside.canonicalize().unwrap()));
+}
+
+#[test]
+fn what_is_bound_is_there_and_no_home_is_among_it() {
+    let home = std::env::home_dir().unwrap();
+    let sources: Vec<PathBuf> = this_machine()
+        .entries
+        .into_iter()
+        .filter_map(|entry| match entry {
+            Entry::Bind { source, .. } => Some(source),
+            _ => None,
+        })
+        .collect();
+    assert!(sources.contains(&PathBuf::from("/usr")));
+    for source in sources {
+        assert_eq!(source.canonicalize().unwrap(), source);
+        assert!(!home.starts_with(&source), "{} shows a home", source.display());
+    }
+}
+
+/// It is part of every start of a sandbox. The fastest of many is what the work takes; the others are what else the
+/// machine did. An unoptimised build gets ten times the budget.
+#[test]
+fn it_is_fast() {
+    let host = Host::of_this_process(User::default(), "sandbox".to_owned());
+    let once = || {
+        let start = Instant::now();
+        let view = host_view(&host);
+        (start.elapsed(), view.entries.len())
+    };
+    let (fastest, entries) = (0..200).map(|_| once()).min().unwrap();
+    println!("{entries} entries in {fastest:?}");
+    let budget = Duration::from_micros(if cfg!(debug_assertions) { 3000 } else { 300 });
+    assert!(fastest < budget, "{entries} entries took {fastest:?}");
+}

@@ -1,0 +1,117 @@
+//! What runs in the sandbox, as its first process knows it.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
+
+use crate::native::protocol::End;
+
+/// A child of the first process, on behalf of a request.
+pub(super) struct Job {
+    pub(super) id: u64,
+    pub(super) kind: JobKind,
+    /// The child: the program itself, its leader, or the one that does some work.
+    pub(super) child: Pid,
+    /// The program, once it runs.
+    pub(super) program: Option<Pid>,
+    /// Where the child writes notes.
+    pub(super) notes: Option<File>,
+    /// The last note that is not about the start.
+    pub(super) last_note: Option<Note>,
+    /// Bytes that had been read and written when it began.
+    pub(super) io_before: (u64, u64),
+    unread: Vec<u8>,
+}
+
+/// What the child of a job is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum JobKind {
+    /// The program itself.
+    Alone,
+    /// The leader of the program.
+    Led,
+    /// A copy of the first process.
+    Work,
+}
+
+/// What the child of a job has to say. Notes are short: a pipe takes each in one piece.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Note {
+    Started(i32),
+    NotStarted { errno: i32, reason: String },
+    Ended(End),
+    Problem(String),
+}
+
+impl Note {
+    pub(super) fn not_started(what: &str, error: &io::Error) -> Self {
+        Self::NotStarted { errno: error.raw_os_error().unwrap_or(libc::EIO), reason: what.to_owned() }
+    }
+
+    /// Takes the complete notes from the front of what was read.
+    pub(super) fn all_in(unread: &mut Vec<u8>) -> Vec<Self> {
+        let mut notes = Vec::new();
+        while let Some((length, rest)) = unread.split_at_checked(4) {
+            let length = u32::from_le_bytes([length[0], length[1], length[2], length[3]]) as usize;
+            let Some(body) = rest.get(..length) else { break };
+            notes.extend(postcard::from_bytes(body));
+            unread.drain(..4 + length);
+        }
+        notes
+    }
+}
+
+/// Writes a note.
+pub(super) fn write_note(pipe: &OwnedFd, note: &Note) -> io::Result<()> {
+    let body = postcard::to_allocvec(note).map_err(io::Error::other)?;
+    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+    let bytes = [&length.to_le_bytes()[..], &body].concat();
+    let mut file = File::from(pipe.try_clone()?);
+    file.write_all(&bytes)
+}
+
+impl Job {
+    /// Forks a child for a job. In the child `body` gets the pipe for its notes and never returns.
+    pub(super) fn start(id: u64, kind: JobKind, body: impl FnOnce(&OwnedFd) -> std::convert::Infallible) -> io::Result<Self> {
+        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+        let Some(child) = fork()? else { match body(&write) {} };
+        let program = (kind == JobKind::Alone).then_some(child);
+        Ok(Self { id, kind, child, program, notes: Some(File::from(read)), last_note: None, io_before: (0, 0), unread: Vec::new() })
+    }
+
+    /// Reads notes without waiting. The second value says that there will be no more.
+    pub(super) fn read_notes(&mut self) -> (Vec<Note>, bool) {
+        let Some(pipe) = &mut self.notes else { return (Vec::new(), true) };
+        let mut buffer = [0; 4096];
+        let is_over = loop {
+            match pipe.read(&mut buffer) {
+                Ok(0) => break true,
+                Ok(length) => self.unread.extend_from_slice(buffer.get(..length).unwrap_or_default()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => break error.kind() != io::ErrorKind::WouldBlock,
+            }
+        };
+        if is_over {
+            self.notes = None;
+        }
+        (Note::all_in(&mut self.unread), is_over)
+    }
+
+    /// The pipe, as long as notes can come.
+    pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
+        self.notes.as_ref().map(AsFd::as_fd)
+    }
+}
+
+/// Forks; `None` in the child.
+pub(super) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: the processes inside a sandbox that run our code have one thread.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(Pid::from_raw(child)),
+    }
+}

@@ -1,0 +1,132 @@
+//! The process between the sandbox's first one and a program: it knows everything that the program starts.
+//!
+//! Sessions, process groups and parents can all be left behind by a program. A subreaper cannot: whatever loses its
+//! parent becomes the leader's child. So several programs can share a sandbox, and each can be killed with all that it
+//! started while the others go on.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+
+use super::jobs::{Note, fork, write_note};
+use super::program::Executable;
+use super::serve::{block_signals, wait_for_child};
+use crate::native::protocol::End;
+
+/// The whole life of a leader.
+pub(super) fn lead(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> ! {
+    let code = match run(executable, stdio, notes) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    // SAFETY: _exit(2) ends the process at once; there is nothing to flush.
+    unsafe { libc::_exit(code) }
+}
+
+fn run(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> io::Result<()> {
+    set_child_subreaper(Pid::from_raw(1))?;
+    block_signals(&[libc::SIGCHLD, libc::SIGTERM]);
+    let program = match start(executable, stdio)? {
+        Ok(program) => program,
+        Err(note) => return write_note(notes, &note),
+    };
+    write_note(notes, &Note::Started(program.as_raw_pid()))?;
+    let end = watch(program);
+    write_note(notes, &Note::Ended(end))
+}
+
+/// Starts the program and waits until the kernel has accepted it.
+fn start(executable: &Executable, stdio: &[OwnedFd]) -> io::Result<Result<Pid, Note>> {
+    let (from_child, to_leader) = pipe_with(PipeFlags::CLOEXEC)?;
+    let Some(child) = fork()? else {
+        let (what, error) = executable.become_it(stdio);
+        drop(write_note(&to_leader, &Note::not_started(what, &error)));
+        // SAFETY: as above.
+        unsafe { libc::_exit(127) }
+    };
+    drop(to_leader);
+    // The end of the pipe is closed by a successful execve and by nothing else.
+    let mut notes = Vec::new();
+    io::Read::read_to_end(&mut fs::File::from(from_child), &mut notes)?;
+    match Note::all_in(&mut notes).pop() {
+        None => Ok(Ok(child)),
+        Some(note) => {
+            wait_for_child(Some(child), true);
+            Ok(Err(note))
+        }
+    }
+}
+
+/// Waits for the end of the program; SIGTERM from the first process means to kill all that it started.
+fn watch(program: Pid) -> End {
+    loop {
+        while let Some((pid, mut end)) = wait_for_child(None, false) {
+            if pid == program {
+                (end.cpu_user_us, end.cpu_system_us, end.largest_process_bytes) = super::inspect::children_usage();
+                return end;
+            }
+        }
+        if wait_for_signal() == libc::SIGTERM {
+            kill_descendants();
+            return End { signal: Some(libc::SIGKILL), ..End::default() };
+        }
+    }
+}
+
+/// Waits for one of the blocked signals.
+fn wait_for_signal() -> i32 {
+    // SAFETY: the set is initialised by sigemptyset before it is used, and lives during the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        libc::sigwaitinfo(&raw const set, std::ptr::null_mut())
+    }
+}
+
+/// Kills children until there are none. What they leave behind becomes a child of this process and is killed in the next
+/// round; a process that is about to die cannot fork any more, so the rounds come to an end.
+fn kill_descendants() {
+    let own = rustix::process::getpid();
+    loop {
+        let mut found = Vec::new();
+        collect_descendants(own, &mut found);
+        for &pid in &found {
+            // It may have ended by itself in between.
+            drop(kill_process(pid, Signal::KILL).map_err(io::Error::from));
+        }
+        while wait_for_child(None, false).is_some() {}
+        if found.is_empty() && wait_for_child(None, false).is_none() && !has_children(own) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn has_children(pid: Pid) -> bool {
+    !children_of(pid).is_empty()
+}
+
+fn collect_descendants(pid: Pid, found: &mut Vec<Pid>) {
+    for child in children_of(pid) {
+        if !found.contains(&child) {
+            found.push(child);
+            collect_descendants(child, found);
+        }
+    }
+}
+
+/// Children of every thread of a process. One that is gone has none.
+fn children_of(pid: Pid) -> Vec<Pid> {
+    let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else { return Vec::new() };
+    let mut children = Vec::new();
+    for thread in threads.flatten() {
+        let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+        children.extend(text.split_whitespace().filter_map(|word| Pid::from_raw(word.parse().ok()?)));
+    }
+    children
+}

@@ -1,0 +1,13 @@
+//! The first process of a sandbox: it makes the sandbox around itself, then starts programs in it and reaps them.
+
+mod enter;
+mod files;
+mod inspect;
+mod jobs;
+mod leader;
+mod program;
+mod serve;
+
+pub(super) use files::Layer;
+pub(super) use inspect::namespaces;
+pub(super) use serve::main;

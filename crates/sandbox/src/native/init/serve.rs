@@ -1,0 +1,336 @@
+//! The loop of a sandbox's first process: requests in, reports out, children reaped, refused system calls counted.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use menace_enter::{Step, descriptors, seccomp::Denials};
+use menace_model::sandbox::Denial;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::enter::{Inside, enter};
+use super::files;
+use super::inspect::{children_usage, disk_is_full, inspect, io_counts, usage_numbers};
+use super::jobs::{Job, JobKind, Note, write_note};
+use super::leader::lead;
+use super::program::{Executable, reset_signals};
+use crate::native::channel::{receive, send};
+use crate::native::protocol::{End, Order, Program, Report, Request, Work};
+
+/// The whole life of a sandbox's first process.
+pub(in crate::native) fn main(order: &Order, channel: OwnedFd, joined: Vec<OwnedFd>) -> ! {
+    let code = match start(order, &channel, joined) {
+        Ok(mut init) => init.serve(channel).map_or(1, |()| 0),
+        Err(()) => 1,
+    };
+    // SAFETY: _exit(2) ends the process, and as it is the first one of its namespace, every other one in it.
+    unsafe { libc::_exit(code) }
+}
+
+/// Goes in and says so. An error was reported when this returns.
+fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init, ()> {
+    reset_signals();
+    let result = keep_only(channel, &joined).step(|| "close inherited files").and_then(|()| enter(order, &joined));
+    drop(joined);
+    match result {
+        Ok(inside) => {
+            let left_out = inside.scratch.left_out.clone();
+            block_signals(&[libc::SIGCHLD]);
+            send(channel, &Report::Ready { left_out }, &[]).map_err(drop)?;
+            Ok(Init { inside, jobs: Vec::new(), denials: Denials::default() })
+        }
+        Err(error) => {
+            // Nobody listens if this fails too, and then nobody wants the sandbox.
+            drop(send(channel, &Report::Failed(error), &[]));
+            Err(())
+        }
+    }
+}
+
+/// Closes what the launcher had open, and puts `/dev/null` where the standard streams were.
+fn keep_only(channel: &OwnedFd, joined: &[OwnedFd]) -> io::Result<()> {
+    let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
+    for number in 0..3 {
+        // SAFETY: the standard streams of this process are owned by nothing in it.
+        if unsafe { libc::dup2(null.as_raw_fd(), number) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    let mut kept = vec![0, 1, 2, channel.as_raw_fd(), null.as_raw_fd()];
+    kept.extend(joined.iter().map(AsRawFd::as_raw_fd));
+    // SAFETY: everything that this process uses from here on is in the list; the rest belongs to the launcher.
+    unsafe { descriptors::close_all_but(&kept) }
+}
+
+struct Init {
+    inside: Inside,
+    jobs: Vec<Job>,
+    denials: Denials,
+}
+
+impl Init {
+    fn serve(&mut self, channel: OwnedFd) -> io::Result<()> {
+        let children = signal_descriptor(libc::SIGCHLD)?;
+        loop {
+            let ready = self.wait(&channel, &children)?;
+            if ready.refusals {
+                self.serve_refusals()?;
+            }
+            if ready.children {
+                drain(&children);
+                self.reap(&channel)?;
+            }
+            if ready.notes {
+                self.read_notes(&channel)?;
+            }
+            if ready.channel {
+                match receive::<Request>(&channel)? {
+                    Some((request, descriptors)) => self.handle(&channel, request, descriptors)?,
+                    // The caller is gone, and the sandbox goes too.
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+
+    fn wait(&self, channel: &OwnedFd, children: &OwnedFd) -> io::Result<Ready> {
+        let mut polled = vec![PollFd::new(channel, PollFlags::IN), PollFd::new(children, PollFlags::IN)];
+        let refusals = self.inside.refusals.as_ref();
+        polled.extend(refusals.map(|listener| PollFd::new(listener, PollFlags::IN)));
+        let pipes_from = polled.len();
+        polled.extend(self.jobs.iter().filter_map(Job::pipe).map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        loop {
+            match poll(&mut polled, None) {
+                Ok(_) => break,
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let is_ready = |index: usize| polled.get(index).is_some_and(|fd| !fd.revents().is_empty());
+        Ok(Ready {
+            channel: is_ready(0),
+            children: is_ready(1),
+            refusals: refusals.is_some() && is_ready(2),
+            notes: (pipes_from..polled.len()).any(is_ready),
+        })
+    }
+
+    fn handle(&mut self, channel: &OwnedFd, request: Request, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+        match request {
+            Request::Run { job, program } => self.run(channel, job, &program, descriptors),
+            Request::Work { job, work } => self.work(channel, job, &work, descriptors),
+            Request::Signal { job, signal } => {
+                if let Some(program) = self.find(job).and_then(|job| job.program) {
+                    // SAFETY: kill(2) with a process of ours; an unknown signal is an error without effect.
+                    unsafe { libc::kill(program.as_raw_pid(), signal) };
+                }
+                Ok(())
+            }
+            Request::Kill { job } => {
+                self.kill(job);
+                Ok(())
+            }
+            Request::SignalAll { job, signal } => {
+                // SAFETY: -1 means every process that this one may signal but itself: all others of the namespace.
+                unsafe { libc::kill(-1, signal) };
+                send(channel, &Report::Signalled { job }, &[])
+            }
+            Request::Inspect { job } => {
+                let inspection = inspect(&self.inside)?;
+                send(channel, &Report::Inspected { job, inspection }, &[])
+            }
+        }
+    }
+
+    fn find(&self, id: u64) -> Option<&Job> {
+        self.jobs.iter().find(|job| job.id == id)
+    }
+
+    fn kill(&self, id: u64) {
+        let Some(job) = self.find(id) else { return };
+        let signal = match job.kind {
+            JobKind::Led => Signal::TERM,
+            JobKind::Alone | JobKind::Work => Signal::KILL,
+        };
+        // It may have ended in between; its end is reported anyway.
+        drop(kill_process(job.child, signal).map_err(io::Error::from));
+    }
+
+    fn run(&mut self, channel: &OwnedFd, id: u64, program: &Program, stdio: Vec<OwnedFd>) -> io::Result<()> {
+        let Ok(executable) = Executable::new(program) else {
+            let reason = "pass text with a zero byte".to_owned();
+            return send(channel, &Report::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
+        };
+        let started = if program.alone {
+            Job::start(id, JobKind::Alone, |notes| {
+                let (what, error) = executable.become_it(&stdio);
+                drop(write_note(notes, &Note::not_started(what, &error)));
+                // SAFETY: _exit(2) ends the process at once.
+                unsafe { libc::_exit(127) }
+            })
+        } else {
+            Job::start(id, JobKind::Led, |notes| lead(&executable, &stdio, notes))
+        };
+        self.keep(channel, id, started)
+    }
+
+    fn work(&mut self, channel: &OwnedFd, id: u64, work: &Work, descriptors: Vec<OwnedFd>) -> io::Result<()> {
+        let scratch = self.inside.scratch.directory.as_fd();
+        let archive = descriptors.into_iter().next().ok_or_else(|| io::Error::other("work without its archive"))?;
+        let started = Job::start(id, JobKind::Work, |notes| {
+            reset_signals();
+            let code = match files::work(work, scratch, archive) {
+                Ok(()) => 0,
+                Err(problem) => {
+                    drop(write_note(notes, &Note::Problem(shortened(problem))));
+                    1
+                }
+            };
+            // SAFETY: as above.
+            unsafe { libc::_exit(code) }
+        });
+        self.keep(channel, id, started)
+    }
+
+    /// Remembers a job that was started; one that could not be is reported, because the sandbox itself goes on.
+    fn keep(&mut self, channel: &OwnedFd, id: u64, started: io::Result<Job>) -> io::Result<()> {
+        match started {
+            Ok(mut job) => {
+                job.io_before = io_counts(&self.inside.io_counts)?;
+                self.jobs.push(job);
+                Ok(())
+            }
+            Err(error) => {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                send(channel, &Report::NotStarted { job: id, errno, reason: "start a process".into() }, &[])
+            }
+        }
+    }
+
+    fn serve_refusals(&mut self) -> io::Result<()> {
+        match &self.inside.refusals {
+            Some(listener) => self.denials.serve(listener.as_fd()),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads notes of jobs that are under way. Their ends are reported when their processes are reaped.
+    fn read_notes(&mut self, channel: &OwnedFd) -> io::Result<()> {
+        for job in &mut self.jobs {
+            let (notes, is_over) = job.read_notes();
+            for note in notes {
+                if let Note::Started(program) = note {
+                    job.program = Pid::from_raw(program);
+                    send(channel, &Report::Started { job: job.id }, &[])?;
+                } else {
+                    job.last_note = Some(note);
+                }
+            }
+            // A program of its own closes the pipe when it begins, without a word.
+            if is_over && job.kind == JobKind::Alone && job.last_note.is_none() {
+                send(channel, &Report::Started { job: job.id }, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    fn reap(&mut self, channel: &OwnedFd) -> io::Result<()> {
+        while let Some((pid, end)) = wait_for_child(None, false) {
+            let Some(index) = self.jobs.iter().position(|job| job.child == pid) else { continue };
+            self.read_notes(channel)?;
+            let job = self.jobs.swap_remove(index);
+            self.finish(channel, job, end)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, channel: &OwnedFd, job: Job, status: End) -> io::Result<()> {
+        let mut end = match (job.kind, job.last_note) {
+            (_, Some(Note::NotStarted { errno, reason })) => {
+                return send(channel, &Report::NotStarted { job: job.id, errno, reason }, &[]);
+            }
+            (JobKind::Led, Some(Note::Ended(end))) => end,
+            (_, Some(Note::Problem(problem))) => End { problem: Some(problem), ..status },
+            (JobKind::Alone, _) => {
+                let (cpu_user_us, cpu_system_us, largest_process_bytes) = children_usage();
+                End { cpu_user_us, cpu_system_us, largest_process_bytes, ..status }
+            }
+            // A leader that was killed by the program that it led: what is left of it is the first process's now.
+            (JobKind::Led | JobKind::Work, _) => status,
+        };
+        self.serve_refusals()?;
+        let (read, written) = io_counts(&self.inside.io_counts)?;
+        (end.io_read_bytes, end.io_write_bytes) = (read - job.io_before.0, written - job.io_before.1);
+        end.disk_full = disk_is_full(self.inside.scratch.directory.as_fd())?;
+        end.denied =
+            self.denials.take().into_iter().map(|(syscall, count)| Denial { syscall, count }).collect();
+        send(channel, &Report::Ended { job: job.id, end }, &[])
+    }
+}
+
+struct Ready {
+    channel: bool,
+    children: bool,
+    refusals: bool,
+    notes: bool,
+}
+
+/// A problem goes through a pipe in one piece.
+fn shortened(mut problem: String) -> String {
+    let end = (0..=2000.min(problem.len())).rev().find(|&end| problem.is_char_boundary(end)).unwrap_or(0);
+    problem.truncate(end);
+    problem
+}
+
+/// Reaps a child: that one, or any. Without `wait` only one that has ended already.
+pub(super) fn wait_for_child(child: Option<Pid>, wait: bool) -> Option<(Pid, End)> {
+    let selector = child.map_or(-1, Pid::as_raw_pid);
+    let options = if wait { 0 } else { libc::WNOHANG };
+    let mut status = 0;
+    // SAFETY: all zero is a valid `rusage`.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: both places live during the call.
+    let pid = unsafe { libc::wait4(selector, &raw mut status, options, &raw mut usage) };
+    let pid = Pid::from_raw(pid.max(0))?;
+    let (cpu_user_us, cpu_system_us, largest_process_bytes) = usage_numbers(&usage);
+    let exit_code = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
+    let signal = libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status));
+    let end = End { exit_code, signal, cpu_user_us, cpu_system_us, largest_process_bytes, ..End::default() };
+    Some((pid, end))
+}
+
+/// Blocks signals, so that they can be waited for.
+pub(super) fn block_signals(signals: &[i32]) {
+    let set = signal_set(signals);
+    // SAFETY: the set lives during the call.
+    unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) };
+}
+
+fn signal_set(signals: &[i32]) -> libc::sigset_t {
+    // SAFETY: sigemptyset initialises the set, which lives during the calls.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for &signal in signals {
+            libc::sigaddset(&raw mut set, signal);
+        }
+        set
+    }
+}
+
+fn signal_descriptor(signal: i32) -> io::Result<OwnedFd> {
+    let set = signal_set(&[signal]);
+    // SAFETY: the set lives during the call, and the descriptor that is returned is new.
+    unsafe {
+        match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
+
+/// Reads the signals that have arrived, so that the descriptor is quiet until the next one.
+fn drain(children: &OwnedFd) {
+    let mut buffer = [0; 512];
+    while rustix::io::read(children, &mut buffer).is_ok_and(|length| length > 0) {}
+}

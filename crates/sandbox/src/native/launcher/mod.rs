@@ -1,0 +1,107 @@
+//! `menace __init`: the process with one thread that makes sandboxes for a process with many.
+//!
+//! A child that is cloned in a process with several threads may use almost nothing of what it inherits. So the caller
+//! starts itself again, once, and sends orders; each sandbox is then a fork of a small process that has prepared all
+//! that sandboxes share. It ends when its caller does, and the sandboxes end with it.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::process::ExitCode;
+
+use menace_enter::clone::{Forked, NAMESPACES, fork_into};
+use menace_enter::root::build_skeleton;
+use menace_enter::{Step, StepError, mount, seccomp, user_namespace};
+use rustix::thread::UnshareFlags;
+
+use super::channel::{receive, send};
+use super::init;
+use super::protocol::{Order, Preparation, Report};
+
+/// Where the launcher builds what all sandboxes see. Nothing that a user wants to mount is below `/sys`, and it is there
+/// on every system.
+pub(crate) const STAGE: &str = "/sys";
+
+/// The whole life of a launcher. Its channel is its standard input.
+pub fn main() -> ExitCode {
+    let channel = io::stdin().as_fd().try_clone_to_owned();
+    match channel.and_then(|channel| serve(&channel)) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever could be told has closed the channel.
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn serve(channel: &OwnedFd) -> io::Result<()> {
+    // Ctrl-C in a terminal is for the caller, who then ends us in order.
+    rustix::process::setsid().map(drop)?;
+    let Some((preparation, _)) = receive::<Preparation>(channel)? else { return Ok(()) };
+    match prepare(&preparation) {
+        Ok(()) => send(channel, &Report::Ready { left_out: Vec::new() }, &[])?,
+        Err(error) => return send(channel, &Report::Failed(error), &[]),
+    }
+    let namespaces = namespaces();
+    forget_children();
+    while let Some((order, descriptors)) = receive::<Order>(channel)? {
+        launch(namespaces, &order, descriptors);
+    }
+    Ok(())
+}
+
+fn prepare(preparation: &Preparation) -> Result<(), StepError> {
+    if !preparation.privileged {
+        user_namespace::enter(0, 0)?;
+    }
+    // SAFETY: this process has one thread, and no descriptor or directory of it depends on the mounts it leaves.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.step(|| "create a mount namespace")?;
+    mount::make_everything_private()?;
+    build_skeleton(Path::new(STAGE), &preparation.skeleton)?;
+    seccomp::prepare();
+    Ok(())
+}
+
+/// The namespaces of a sandbox: one for clocks as well, where the kernel has it.
+fn namespaces() -> libc::c_int {
+    let with_time = NAMESPACES | libc::CLONE_NEWTIME;
+    // SAFETY: this process has one thread.
+    match unsafe { fork_into(libc::CLONE_NEWTIME, None) } {
+        // SAFETY: _exit(2) ends the process at once.
+        Ok(Forked::Child) => unsafe { libc::_exit(0) },
+        Ok(Forked::Parent { pid, .. }) => {
+            let pid = rustix::process::Pid::from_raw(pid);
+            match rustix::process::waitpid(pid, rustix::process::WaitOptions::empty()) {
+                Ok(_) => with_time,
+                Err(_) => NAMESPACES,
+            }
+        }
+        Err(_) => NAMESPACES,
+    }
+}
+
+/// Children that end are not waited for: their reports come over their channels.
+fn forget_children() {
+    // SAFETY: ignoring a signal installs no handler, so no code of ours runs in a signal context.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
+}
+
+fn launch(namespaces: libc::c_int, order: &Order, descriptors: Vec<OwnedFd>) {
+    let mut descriptors = descriptors.into_iter();
+    let Some(channel) = descriptors.next() else { return };
+    let cgroup = if order.born_in_cgroup { descriptors.next() } else { None };
+    let joined: Vec<OwnedFd> = descriptors.collect();
+    // SAFETY: this process has one thread.
+    let report = match unsafe { fork_into(namespaces, cgroup.as_ref().map(AsFd::as_fd)) } {
+        Ok(Forked::Child) => init::main(order, channel, joined),
+        Ok(Forked::Parent { pidfd, .. }) => send_to(&channel, &Report::Born, &[pidfd.as_fd()]),
+        Err(error) => {
+            let failed = Err::<(), _>(error).step(|| "create namespaces").expect_err("it is an error");
+            send_to(&channel, &Report::Failed(failed), &[])
+        }
+    };
+    // A caller that has closed its end does not want the sandbox any more, whose first process notices that itself.
+    drop(report);
+}
+
+fn send_to(channel: &OwnedFd, report: &Report, descriptors: &[BorrowedFd]) -> io::Result<()> {
+    send(channel, report, descriptors)
+}

@@ -1,0 +1,24 @@
+//! The native backend: namespaces, control groups and filters of this kernel.
+
+mod backend;
+pub(crate) mod cgroup;
+mod channel;
+mod environment;
+mod exchange;
+mod handle;
+mod hints;
+pub(crate) mod host_view;
+mod init;
+mod launcher;
+mod limits;
+mod paths;
+mod process;
+mod protocol;
+mod registry;
+mod sandbox;
+mod wire;
+
+pub use backend::{NativeBackend, NativeOptions};
+pub use handle::LAUNCHER_ARGUMENT;
+pub use launcher::main as launcher_main;
+pub use registry::{CleanUp, clean_up};

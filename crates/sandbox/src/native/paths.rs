@@ -1,0 +1,59 @@
+//! Host paths of a spec: there, absolute, and of the right kind, before anything is made.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use menace_model::sandbox::{SandboxSpec, Workspace};
+
+use crate::SandboxError;
+
+/// Places inside that are the sandbox's own.
+const RESERVED: [&str; 4] = ["/", "/proc", "/dev", "/sys"];
+
+/// Makes the host paths of a spec absolute and refuses those that cannot be mounted.
+pub(super) fn make_absolute(spec: &mut SandboxSpec) -> Result<(), SandboxError> {
+    match &mut spec.workspace {
+        Workspace::Empty => {}
+        Workspace::CopyOnWrite(directory) | Workspace::ReadWrite(directory) => {
+            *directory = resolve(directory)?;
+            if !directory.is_dir() {
+                return Err(host_path(directory, io::ErrorKind::NotADirectory.into()));
+            }
+        }
+    }
+    for mount in &mut spec.mounts {
+        check_target(&mount.target)?;
+        mount.source = resolve(&mount.source)?;
+    }
+    Ok(())
+}
+
+fn resolve(path: &Path) -> Result<PathBuf, SandboxError> {
+    path.canonicalize().map_err(|source| host_path(path, source))
+}
+
+fn host_path(path: &Path, source: io::Error) -> SandboxError {
+    SandboxError::HostPath { path: path.to_owned(), source }
+}
+
+fn check_target(target: &Path) -> Result<(), SandboxError> {
+    let is_plain = target.is_absolute()
+        && target.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    if !is_plain {
+        return Err(SandboxError::Refused {
+            problem: format!("cannot mount at {}", target.display()),
+            hint: "the place inside is an absolute path without '..', such as /data".into(),
+        });
+    }
+    let is_reserved = |reserved: &&str| {
+        let reserved = Path::new(reserved);
+        target == reserved || (reserved != Path::new("/") && target.starts_with(reserved))
+    };
+    if RESERVED.iter().any(|reserved| is_reserved(&reserved)) {
+        return Err(SandboxError::Refused {
+            problem: format!("cannot mount at {}, which is the sandbox's own", target.display()),
+            hint: "choose another place inside, such as /data".into(),
+        });
+    }
+    Ok(())
+}

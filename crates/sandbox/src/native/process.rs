@@ -1,0 +1,418 @@
+//! A command in a native sandbox, from its start to its outcome.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use menace_model::sandbox::{ExecOutcome, ExecRequest, Usage, WORKSPACE};
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::pipe;
+
+use super::cgroup::Group;
+use super::protocol::{End, Program, Report, Request};
+use super::sandbox::NativeSandbox;
+use super::wire::{Answers, Wire};
+use crate::{Event, Process, SandboxError};
+
+/// How much is read at once.
+const CHUNK: usize = 64 << 10;
+/// How long a killed command may take to be gone before the whole sandbox is killed.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A command that runs, or has run.
+pub(super) struct NativeProcess {
+    sandbox: String,
+    program: String,
+    wire: Arc<Wire>,
+    group: Arc<Option<Group>>,
+    answers: Answers,
+    stdin: Option<pipe::Sender>,
+    stdout: Stream,
+    stderr: Stream,
+    began: Instant,
+    deadline: Option<tokio::time::Instant>,
+    cpu: Option<CpuWatch>,
+    before: Before,
+    verdict: Verdict,
+    end: Option<End>,
+    is_over: bool,
+    buffer: Vec<u8>,
+}
+
+/// Counters when the command began.
+#[derive(Default)]
+struct Before {
+    usage: Usage,
+    oom_kills: u64,
+}
+
+/// Why we killed it, if we did.
+#[derive(Default, PartialEq, Eq)]
+enum Verdict {
+    #[default]
+    None,
+    TimedOut,
+    CpuExceeded,
+}
+
+/// The reading end of a pipe, until its end.
+struct Stream(Option<pipe::Receiver>);
+
+impl NativeProcess {
+    /// Asks for the command. Whether it could be started is the first thing that is heard of it.
+    pub(super) async fn start(sandbox: &NativeSandbox, request: ExecRequest) -> Result<Self, SandboxError> {
+        let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
+            problem: "no command was given".into(),
+            hint: "name a program and its arguments".into(),
+        })?;
+        let group = Arc::clone(&sandbox.group);
+        let before = Before::look(group.as_ref().as_ref())?;
+        let has_accounting = before.usage.cpu_user_ms.is_some();
+        let (stdin_for_program, stdin) = pipe_to_program()?;
+        let (stdout, stdout_for_program) = pipe_from_program()?;
+        let (stderr, stderr_for_program) = pipe_from_program()?;
+        let cpu_time = sandbox.spec.limits.cpu_time;
+        let order = Program {
+            command: request.command,
+            environment: sandbox.shared.environment.with(&sandbox.spec.environment, &request.environment),
+            directory: request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE)),
+            cpu_seconds: cpu_time.filter(|_| !has_accounting).map(|time| time.as_secs().max(1)),
+            alone: request.exclusive,
+        };
+        let began = Instant::now();
+        let descriptors = [stdin_for_program, stdout_for_program, stderr_for_program];
+        let answers = sandbox.ask(|job| Request::Run { job, program: order }, &descriptors).await?;
+        let mut process = Self {
+            sandbox: sandbox.id.clone(),
+            program,
+            wire: Arc::clone(&sandbox.wire),
+            answers,
+            stdin: Some(stdin),
+            stdout: Stream(Some(stdout)),
+            stderr: Stream(Some(stderr)),
+            began,
+            deadline: request.timeout.map(|timeout| tokio::time::Instant::from_std(began) + timeout),
+            cpu: cpu_time.filter(|_| has_accounting).map(|time| CpuWatch::new(time, &before.usage)),
+            group,
+            before,
+            verdict: Verdict::None,
+            end: None,
+            is_over: false,
+            buffer: Vec::new(),
+        };
+        process.feed(request.stdin);
+        Ok(process)
+    }
+
+    /// Writes what the request has for stdin, without holding up the command's output. A request without any leaves
+    /// stdin to [`Process::write`] only for a spawned command: `exec` ends it.
+    fn feed(&mut self, bytes: Vec<u8>) {
+        if bytes.is_empty() {
+            return;
+        }
+        let Some(mut stdin) = self.stdin.take() else { return };
+        tokio::spawn(async move {
+            // A command that does not read all of it is within its rights.
+            drop(stdin.write_all(&bytes).await);
+        });
+    }
+
+    /// Waits until the kernel has accepted the program.
+    pub(super) async fn wait_until_started(&mut self) -> Result<(), SandboxError> {
+        match self.answers.next().await {
+            Some(Report::Started { .. }) => Ok(()),
+            Some(report) => self.hear(report).map(drop),
+            None => Err(self.gone()),
+        }
+    }
+
+    /// Ends stdin, for a command to which nobody will write.
+    pub(super) fn end_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    fn gone(&self) -> SandboxError {
+        SandboxError::Gone { id: self.sandbox.clone() }
+    }
+
+    fn hear(&mut self, report: Report) -> Result<(), SandboxError> {
+        match report {
+            Report::Ended { end, .. } => self.end = Some(end),
+            Report::NotStarted { errno, reason, .. } => {
+                self.is_over = true;
+                return Err(self.not_started(errno, &reason));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn not_started(&self, errno: i32, reason: &str) -> SandboxError {
+        let source = io::Error::from_raw_os_error(errno);
+        match reason {
+            "enter the working directory" => SandboxError::Inside {
+                action: "enter",
+                path: "the working directory".into(),
+                reason: source.to_string(),
+            },
+            _ => SandboxError::Start { program: self.program.clone(), source },
+        }
+    }
+
+    async fn kill(&mut self, verdict: Verdict) {
+        self.verdict = verdict;
+        self.deadline = Some(tokio::time::Instant::now() + PATIENCE);
+        self.cpu = None;
+        self.wire.tell(Request::Kill { job: self.answers.job() }).await;
+    }
+
+    /// What was written before the end is in the pipes; what the command left running may still hold them.
+    fn drain(&mut self) -> Option<Event> {
+        let mut chunk = vec![0; CHUNK];
+        if let Some(length) = self.stdout.try_read(&mut chunk) {
+            chunk.truncate(length);
+            return Some(Event::Stdout(chunk));
+        }
+        let length = self.stderr.try_read(&mut chunk)?;
+        chunk.truncate(length);
+        Some(Event::Stderr(chunk))
+    }
+
+    fn outcome(&mut self, end: End) -> Result<ExecOutcome, SandboxError> {
+        let wall_ms = self.began.elapsed().as_secs_f64() * 1e3;
+        let mut usage = Usage {
+            cpu_user_ms: Some(end.cpu_user_us as f64 / 1e3),
+            cpu_system_ms: Some(end.cpu_system_us as f64 / 1e3),
+            peak_rss_bytes: Some(end.largest_process_bytes),
+            io_read_bytes: Some(end.io_read_bytes),
+            io_write_bytes: Some(end.io_write_bytes),
+        };
+        let mut oom = false;
+        if let Some(group) = self.group.as_ref() {
+            let now = group.usage()?;
+            let since = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+            usage.cpu_user_ms = since(now.cpu_user_ms, self.before.usage.cpu_user_ms).or(usage.cpu_user_ms);
+            usage.cpu_system_ms =
+                since(now.cpu_system_ms, self.before.usage.cpu_system_ms).or(usage.cpu_system_ms);
+            usage.peak_rss_bytes = now.peak_rss_bytes.or(usage.peak_rss_bytes);
+            oom = group.oom_kills()?.unwrap_or(0) > self.before.oom_kills;
+        }
+        let was_killed = self.verdict != Verdict::None;
+        Ok(ExecOutcome {
+            exit_code: end.exit_code.filter(|_| !was_killed),
+            signal: if was_killed { Some(libc::SIGKILL) } else { end.signal },
+            timed_out: self.verdict == Verdict::TimedOut,
+            cpu_exceeded: self.verdict == Verdict::CpuExceeded || end.signal == Some(libc::SIGXCPU),
+            oom,
+            disk_full: end.disk_full,
+            denied: end.denied,
+            wall_ms,
+            usage,
+            stdout: String::new(),
+            stderr: String::new(),
+            truncated: false,
+        })
+    }
+}
+
+#[async_trait]
+impl Process for NativeProcess {
+    async fn next(&mut self) -> Result<Event, SandboxError> {
+        loop {
+            if let Some(end) = self.end.clone() {
+                if let Some(event) = self.drain() {
+                    return Ok(event);
+                }
+                self.is_over = true;
+                return self.outcome(end).map(|outcome| Event::Exited(Box::new(outcome)));
+            }
+            self.buffer.resize(CHUNK, 0);
+            let (first, second) = self.buffer.split_at_mut(CHUNK / 2);
+            let happened = tokio::select! {
+                length = self.stdout.read(first) => Happened::Stdout(length),
+                length = self.stderr.read(second) => Happened::Stderr(length),
+                report = self.answers.next() => Happened::Report(report),
+                () = sleep_until(self.deadline) => Happened::Deadline,
+                () = sleep_until(self.cpu.as_ref().map(CpuWatch::next_look)) => Happened::CpuLook,
+            };
+            match happened {
+                Happened::Stdout(length) => {
+                    if length > 0 {
+                        return Ok(Event::Stdout(self.buffer.get(..length).unwrap_or_default().to_vec()));
+                    }
+                }
+                Happened::Stderr(length) => {
+                    if length > 0 {
+                        let from = CHUNK / 2;
+                        return Ok(Event::Stderr(self.buffer.get(from..from + length).unwrap_or_default().to_vec()));
+                    }
+                }
+                Happened::Report(Some(report)) => self.hear(report)?,
+                Happened::Report(None) => {
+                    self.is_over = true;
+                    return Err(self.gone());
+                }
+                Happened::Deadline if self.verdict == Verdict::None => self.kill(Verdict::TimedOut).await,
+                // The first process does not answer any more: there is no sandbox to save.
+                Happened::Deadline => return Err(self.gone()),
+                Happened::CpuLook => {
+                    if self.cpu_is_used_up()? {
+                        self.kill(Verdict::CpuExceeded).await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError> {
+        let broken = || SandboxError::Io { action: "write to a command", source: io::ErrorKind::BrokenPipe.into() };
+        let stdin = self.stdin.as_mut().ok_or_else(broken)?;
+        stdin.write_all(bytes).await.map_err(SandboxError::io("write to a command"))
+    }
+
+    async fn close_stdin(&mut self) -> Result<(), SandboxError> {
+        self.end_stdin();
+        Ok(())
+    }
+
+    async fn signal(&mut self, signal: i32) -> Result<(), SandboxError> {
+        self.wire.tell(Request::Signal { job: self.answers.job(), signal }).await;
+        Ok(())
+    }
+}
+
+impl NativeProcess {
+    fn cpu_is_used_up(&mut self) -> Result<bool, SandboxError> {
+        let (Some(group), Some(watch)) = (self.group.as_ref(), &mut self.cpu) else { return Ok(false) };
+        Ok(watch.look(&group.usage()?))
+    }
+}
+
+impl Drop for NativeProcess {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let (wire, job) = (Arc::clone(&self.wire), self.answers.job());
+        // Outside of a runtime everything is at its end anyway: the sandbox is dropped, which kills it.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move { wire.tell(Request::Kill { job }).await });
+        }
+    }
+}
+
+enum Happened {
+    Stdout(usize),
+    Stderr(usize),
+    Report(Option<Report>),
+    Deadline,
+    CpuLook,
+}
+
+async fn sleep_until(moment: Option<tokio::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Before {
+    fn look(group: Option<&Group>) -> Result<Self, SandboxError> {
+        let Some(group) = group else { return Ok(Self::default()) };
+        Ok(Self { usage: group.usage()?, oom_kills: group.oom_kills()?.unwrap_or(0) })
+    }
+}
+
+impl Stream {
+    /// Reads; at the end of the stream it returns 0 once and then never again.
+    async fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let Some(pipe) = &mut self.0 else { return std::future::pending().await };
+        // The other end is a pipe of our own: an error can only mean that it is gone.
+        let length = pipe.read(buffer).await.unwrap_or(0);
+        if length == 0 {
+            self.0 = None;
+        }
+        length
+    }
+
+    fn try_read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let length = self.0.as_ref()?.try_read(buffer).ok()?;
+        if length == 0 {
+            self.0 = None;
+        }
+        (length > 0).then_some(length)
+    }
+}
+
+/// Looks at the CPU time of a sandbox exactly as often as it could have been used up.
+struct CpuWatch {
+    allowed_ms: f64,
+    started_with_ms: f64,
+    next_look: tokio::time::Instant,
+}
+
+impl CpuWatch {
+    fn new(allowed: Duration, now: &Usage) -> Self {
+        let mut watch = Self {
+            allowed_ms: allowed.as_secs_f64() * 1e3,
+            started_with_ms: total(now),
+            next_look: tokio::time::Instant::now(),
+        };
+        watch.plan(watch.allowed_ms);
+        watch
+    }
+
+    fn next_look(&self) -> tokio::time::Instant {
+        self.next_look
+    }
+
+    /// Whether it is used up.
+    fn look(&mut self, now: &Usage) -> bool {
+        let left = self.allowed_ms - (total(now) - self.started_with_ms);
+        self.plan(left);
+        left <= 0.0
+    }
+
+    fn plan(&mut self, left_ms: f64) {
+        let cores = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
+        let earliest = Duration::from_secs_f64((left_ms / cores).max(1.0) / 1e3);
+        self.next_look = tokio::time::Instant::now() + earliest;
+    }
+}
+
+fn total(usage: &Usage) -> f64 {
+    usage.cpu_user_ms.unwrap_or(0.0) + usage.cpu_system_ms.unwrap_or(0.0)
+}
+
+fn pipe_to_program() -> Result<(OwnedFd, pipe::Sender), SandboxError> {
+    let (read, write) = new_pipe()?;
+    nonblocking(&write)?;
+    let write = pipe::Sender::from_owned_fd_unchecked(write).map_err(SandboxError::io("watch a pipe"))?;
+    Ok((read, write))
+}
+
+fn pipe_from_program() -> Result<(pipe::Receiver, OwnedFd), SandboxError> {
+    let (read, write) = new_pipe()?;
+    nonblocking(&read)?;
+    let read = pipe::Receiver::from_owned_fd_unchecked(read).map_err(SandboxError::io("watch a pipe"))?;
+    Ok((read, write))
+}
+
+fn new_pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
+    pipe_with(PipeFlags::CLOEXEC).map_err(|error| SandboxError::io("open a pipe")(error.into()))
+}
+
+/// Only our end: programs expect streams that block.
+fn nonblocking(end: &OwnedFd) -> Result<(), SandboxError> {
+    rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK)
+        .map_err(|error| SandboxError::io("prepare a pipe")(error.into()))
+}
+
+/// Names the path of a request in errors.
+pub(super) fn inside(action: &'static str, path: &Path, reason: String) -> SandboxError {
+    SandboxError::Inside { action, path: path.to_owned(), reason }
+}

@@ -1,0 +1,245 @@
+//! What is alive, written down, so that whatever a killed process leaves behind is found and removed by the next one,
+//! and nothing else is.
+//!
+//! A backend has one directory, `<pid>-<start time>`, with a file that it keeps locked. The kernel gives up the lock
+//! when the process dies, however it dies. Mounts and namespaces need no entry: they live in the namespaces of the
+//! sandboxes and go with their processes.
+
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::cgroup::Hierarchies;
+use crate::SandboxError;
+
+/// The entry of a living backend. Dropping it removes the entry.
+#[derive(Debug)]
+pub(crate) struct Registration {
+    name: String,
+    directory: PathBuf,
+    /// Locked.
+    file: std::sync::Mutex<File>,
+    entry: Entry,
+}
+
+/// What is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    version: u32,
+    owner: Process,
+    launcher: Option<Process>,
+    /// The directory of the cgroups of the sandboxes, in every hierarchy: `menace-<this>`.
+    cgroup: String,
+}
+
+/// A process that cannot be confused with a later one of the same number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Process {
+    pid: u32,
+    /// In clock ticks since the start of the machine.
+    started: u64,
+    boot: String,
+}
+
+const ENTRY_FILE: &str = "registry.json";
+
+impl Registration {
+    /// Removes what dead owners left and enters this process.
+    pub(super) fn new(directory: Option<&Path>, hierarchies: &Hierarchies) -> Result<Self, SandboxError> {
+        let root = match directory {
+            Some(directory) => directory.to_owned(),
+            None => usual_directory(),
+        };
+        enter(&root, hierarchies)
+            .map_err(|source| SandboxError::HostPath { path: root, source })
+            .and_then(|(registration, problems)| match problems.into_iter().next() {
+                // What cannot be removed now is tried again by the next one; it must not stop this one.
+                Some(problem) => {
+                    tracing::warn!("{problem}");
+                    Ok(registration)
+                }
+                None => Ok(registration),
+            })
+    }
+
+    /// Unique on this machine.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Where files of this owner can be, which go with it.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Adds the launcher.
+    pub(super) fn record_launcher(&self, pid: u32) -> Result<(), SandboxError> {
+        let mut entry = self.entry.clone();
+        entry.launcher = Some(Process::of(pid).map_err(SandboxError::io("look at the launcher"))?);
+        let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        write(&mut file, &entry).map_err(SandboxError::io("write the registry"))
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.directory) {
+            tracing::warn!("failed to remove {}: {error}", self.directory.display());
+        }
+    }
+}
+
+/// What a clean-up did.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct CleanUp {
+    /// Dead owners whose remains were removed.
+    pub owners: usize,
+    /// Processes that were still there.
+    pub processes: usize,
+    /// Control groups that were still there.
+    pub cgroups: usize,
+    /// What could not be removed.
+    pub problems: Vec<String>,
+}
+
+/// Removes what dead owners left, in the usual place or another one.
+pub fn clean_up(directory: Option<&Path>) -> Result<CleanUp, SandboxError> {
+    let root = directory.map_or_else(usual_directory, Path::to_owned);
+    let hierarchies = Hierarchies::discover(&super::cgroup::Sources::host())?;
+    let lock = lock_root(&root).map_err(|source| SandboxError::HostPath { path: root.clone(), source })?;
+    let done = clean_root(&root, &hierarchies).map_err(SandboxError::io("read the registry"));
+    drop(lock);
+    done
+}
+
+/// The directory of this user: gone after a restart of the machine, like everything that it describes.
+fn usual_directory() -> PathBuf {
+    let user = rustix::process::geteuid();
+    match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|directory| directory.is_dir()) {
+        Some(directory) => directory.join("menace"),
+        None if user.is_root() => PathBuf::from("/run/menace"),
+        None => std::env::temp_dir().join(format!("menace-{}", user.as_raw())),
+    }
+}
+
+fn enter(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Vec<String>)> {
+    let lock = lock_root(root)?;
+    let cleaned = clean_root(root, hierarchies)?;
+    let owner = Process::of(std::process::id())?;
+    // A process can have more than one backend.
+    let name = (0..)
+        .map(|number| format!("{}-{}-{number}", owner.pid, owner.started))
+        .find(|name| !root.join(name).exists())
+        .expect("there are more numbers than directories");
+    let directory = root.join(&name);
+    fs::DirBuilder::new().mode(0o700).create(&directory)?;
+    let mut file = File::options().read(true).write(true).create_new(true).open(directory.join(ENTRY_FILE))?;
+    file.lock()?;
+    let entry = Entry { version: 1, owner, launcher: None, cgroup: name.clone() };
+    write(&mut file, &entry)?;
+    drop(lock);
+    Ok((Registration { name, directory, file: file.into(), entry }, cleaned.problems))
+}
+
+/// Held while entries are made or removed, so that no entry is seen before it is locked.
+fn lock_root(root: &Path) -> io::Result<File> {
+    match fs::DirBuilder::new().mode(0o700).create(root) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    // In a directory that everybody can write to, somebody else may have made it first.
+    let metadata = fs::symlink_metadata(root)?;
+    if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else"));
+    }
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(root.join("lock"))?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn clean_root(root: &Path, hierarchies: &Hierarchies) -> io::Result<CleanUp> {
+    let mut done = CleanUp::default();
+    for directory in fs::read_dir(root)? {
+        let directory = directory?;
+        if directory.file_type()?.is_dir()
+            && let Err(error) = clean_owner(&directory.path(), hierarchies, &mut done)
+        {
+            done.problems.push(format!("failed to clean up {}: {error}", directory.path().display()));
+        }
+    }
+    Ok(done)
+}
+
+fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) -> io::Result<()> {
+    let path = directory.join(ENTRY_FILE);
+    let file = match File::options().read(true).write(true).open(&path) {
+        Ok(file) => file,
+        // Its owner died while it made or removed its entry.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return fs::remove_dir_all(directory),
+        Err(error) => return Err(error),
+    };
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    // An entry that was cut short was written before anything was made.
+    if let Ok(entry) = serde_json::from_reader::<_, Entry>(&file) {
+        if let Some(launcher) = entry.launcher.filter(Process::is_alive) {
+            done.processes += usize::from(launcher.kill()?);
+        }
+        done.cgroups += hierarchies.remove_left_over(&entry.cgroup).map_err(io::Error::other)?;
+    }
+    done.owners += 1;
+    fs::remove_dir_all(directory)
+}
+
+fn write(file: &mut File, entry: &Entry) -> io::Result<()> {
+    let text = serde_json::to_vec(entry)?;
+    file.rewind()?;
+    file.write_all(&text)?;
+    file.set_len(text.len() as u64)
+}
+
+impl Process {
+    fn of(pid: u32) -> io::Result<Self> {
+        Ok(Self { pid, started: start_time(pid)?, boot: boot_id()? })
+    }
+
+    fn is_alive(&self) -> bool {
+        boot_id().is_ok_and(|boot| boot == self.boot)
+            && start_time(self.pid).is_ok_and(|started| started == self.started)
+    }
+
+    /// Kills it; false if it ended by itself.
+    fn kill(&self) -> io::Result<bool> {
+        let Some(pid) = rustix::process::Pid::from_raw(self.pid.cast_signed()) else { return Ok(false) };
+        let handle = match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
+            Ok(handle) => handle,
+            Err(rustix::io::Errno::SRCH) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        // Looked at again with the handle in hand: it cannot become another process any more.
+        if !self.is_alive() {
+            return Ok(false);
+        }
+        rustix::process::pidfd_send_signal(&handle, rustix::process::Signal::KILL)?;
+        Ok(true)
+    }
+}
+
+fn start_time(pid: u32) -> io::Result<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The name of the program, in parentheses, may itself have spaces and parentheses.
+    let after_name = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
+    let field = after_name.split_whitespace().nth(19).and_then(|text| text.parse().ok());
+    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))
+}
+
+fn boot_id() -> io::Result<String> {
+    Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}

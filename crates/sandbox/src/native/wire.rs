@@ -1,0 +1,155 @@
+//! The caller's end of a channel: many requests under way, each with its own answers.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use super::channel;
+use super::protocol::{Report, Request};
+
+/// A channel that does not block the caller.
+#[derive(Debug)]
+pub(super) struct Socket(AsyncFd<OwnedFd>);
+
+impl Socket {
+    /// Takes an end of a channel.
+    pub(super) fn new(end: OwnedFd) -> io::Result<Self> {
+        fcntl_setfl(&end, fcntl_getfl(&end)? | OFlags::NONBLOCK)?;
+        Ok(Self(AsyncFd::new(end)?))
+    }
+
+    /// Sends a message, waiting for room if there is none.
+    pub(super) async fn send<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.0.async_io(Interest::WRITABLE, |end| channel::send(end, message, descriptors)).await
+    }
+
+    /// Receives a message; `None` when the other end is closed.
+    pub(super) async fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+        self.0.async_io(Interest::READABLE, |end| channel::receive(end)).await
+    }
+}
+
+/// Conversations with the first process of a sandbox.
+#[derive(Debug)]
+pub(super) struct Wire {
+    socket: Socket,
+    next_job: AtomicU64,
+    listeners: Mutex<Listeners>,
+}
+
+#[derive(Debug, Default)]
+struct Listeners {
+    is_over: bool,
+    by_job: HashMap<u64, UnboundedSender<Report>>,
+}
+
+/// The answers to one request. There are few of them, and their number does not depend on what the program does.
+#[derive(Debug)]
+pub(super) struct Answers {
+    job: u64,
+    reports: UnboundedReceiver<Report>,
+    wire: Arc<Wire>,
+}
+
+impl Wire {
+    /// Takes over a channel whose sandbox is ready, and listens to it until it is closed.
+    pub(super) fn start(socket: Socket) -> (Arc<Self>, tokio::task::JoinHandle<()>) {
+        let wire =
+            Arc::new(Self { socket, next_job: AtomicU64::new(1), listeners: Mutex::new(Listeners::default()) });
+        let listening = Arc::clone(&wire);
+        let task = tokio::spawn(async move {
+            while let Ok(Some((report, _))) = listening.socket.receive::<Report>().await {
+                listening.pass_on(report);
+            }
+            listening.end();
+        });
+        (wire, task)
+    }
+
+    /// Sends a request. `None` when the sandbox is gone.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        request: impl FnOnce(u64) -> Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Option<Answers> {
+        let job = self.next_job.fetch_add(1, Ordering::Relaxed);
+        let (sender, reports) = unbounded_channel();
+        {
+            let mut listeners = self.lock();
+            if listeners.is_over {
+                return None;
+            }
+            listeners.by_job.insert(job, sender);
+        }
+        let answers = Answers { job, reports, wire: Arc::clone(self) };
+        self.socket.send(&request(job), descriptors).await.ok()?;
+        Some(answers)
+    }
+
+    /// Says something about a request that is under way. A sandbox that is gone has no use for it.
+    pub(super) async fn tell(&self, request: Request) {
+        if let Err(error) = self.socket.send(&request, &[]).await {
+            tracing::debug!("a sandbox does not listen any more: {error}");
+        }
+    }
+
+    /// Lets everybody know that there will be no more answers.
+    pub(super) fn end(&self) {
+        let mut listeners = self.lock();
+        listeners.is_over = true;
+        listeners.by_job.clear();
+    }
+
+    fn pass_on(&self, report: Report) {
+        let (Report::Started { job }
+        | Report::NotStarted { job, .. }
+        | Report::Ended { job, .. }
+        | Report::Inspected { job, .. }
+        | Report::Signalled { job }) = report
+        else {
+            return;
+        };
+        if let Some(listener) = self.lock().by_job.get(&job) {
+            // Whoever asked may have stopped listening.
+            drop(listener.send(report));
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Listeners> {
+        // Nothing panics while it holds the lock, and the map is consistent after every line.
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Answers {
+    /// The number of the request.
+    pub(super) fn job(&self) -> u64 {
+        self.job
+    }
+
+    /// The next answer; `None` when the sandbox is gone.
+    pub(super) async fn next(&mut self) -> Option<Report> {
+        self.reports.recv().await
+    }
+}
+
+impl Drop for Answers {
+    fn drop(&mut self) {
+        self.wire.lock().by_job.remove(&self.job);
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.get_ref().as_fd()
+    }
+}

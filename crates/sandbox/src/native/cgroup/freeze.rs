@@ -36,7 +36,7 @@ impl Group {
     }
 
     /// Tells every process to stop, without waiting for it, and says where they are for that.
-    pub(super) fn stop_all(&self) -> Result<Directory, CgroupError> {
+    fn stop_all(&self) -> Result<Directory, CgroupError> {
         if let Some(directory) = self.directory_of(Controller::Freezer) {
             tell(directory, State::Frozen)?;
             return Ok(directory.clone());
@@ -112,7 +112,8 @@ pub(super) fn tell(directory: &Directory, state: State) -> Result<(), CgroupErro
     files::write(&directory.path.join(state_file(directory.version)), value)
 }
 
-fn wait(directory: &Directory, state: State, patience: Duration) -> Result<(), CgroupError> {
+/// Waits until a freezer has the state that it was told.
+pub(super) fn wait(directory: &Directory, state: State, patience: Duration) -> Result<(), CgroupError> {
     let (file, wanted) = match (directory.version, state) {
         (Version::V1, State::Frozen) => ("freezer.state", "FROZEN"),
         (Version::V1, State::Thawed) => ("freezer.state", "THAWED"),

@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use menace_model::sandbox::{Controller, Limits};
 
-use super::group::PREFIX;
 use super::kill::processes;
+use super::owner::PREFIX;
 use super::real_host::{Host, shell};
-use super::{CgroupError, Group, Hierarchies, Sources, Version};
+use super::{Availability, CgroupError, Group, Hierarchies, Sources, Version};
 use crate::SandboxError;
 
 const COUNTED: [Controller; 2] = [Controller::CpuAccounting, Controller::Pids];
@@ -60,33 +60,55 @@ fn a_fork_bomb_is_bounded_and_killed() {
     let Some(host) = Host::new() else { return };
     let limits = Limits { pids: Some(8), ..Limits::default() };
     let group = host.owner.create("forks", &limits, &[]).unwrap();
+    let pids_max = group.directory_of(Controller::Pids).unwrap().path.join("pids.max");
     let mut child = shell(&group, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; wait");
     assert!(!child.wait().unwrap().success(), "all twelve could be started");
     assert_eq!(group.pids_now().unwrap(), Some(7));
     group.kill().unwrap();
-    assert_eq!(group.pids_now().unwrap(), Some(0));
-    // The group can be used again, with the same limit.
-    let mut child = shell(&group, "for i in 1 2 3 4 5 6 7; do sleep 1000 & done");
-    assert!(child.wait().unwrap().success());
-    group.kill().unwrap();
+    assert_eq!(processes(&group.directories[0].path).unwrap(), Vec::<i32>::new());
+    assert_eq!(fs::read_to_string(pids_max).unwrap(), "8\n", "the limit is another one after a kill");
     group.remove().unwrap();
     host.finish();
 }
 
-#[test]
-fn something_that_forks_all_the_time_is_killed_without_a_limit_on_processes() {
-    let Some(host) = Host::new() else { return };
+/// Each process lives only until its child does, so a list of processes is old before it is read.
+fn kill_a_chain_of_forks(host: Host) {
     let group = host.owner.create("chain", &Limits::default(), &[Controller::CpuAccounting]).unwrap();
-    // Each process lives only until its child does, so a list of processes is old before it is read.
-    let child = shell(&group, r#"f() { (f) & exit; }; f"#);
+    let child = shell(&group, "f() { (f) & exit; }; f");
+    let first = child.id().cast_signed();
     eventually("the first shell to end", || {
-        processes(&group.directories[0].path)
-            .unwrap()
-            .first()
-            .is_some_and(|pid| *pid != child.id().cast_signed())
+        processes(&group.directories[0].path).unwrap().first().is_some_and(|pid| *pid != first)
     });
     end(&group, child);
     host.finish();
+}
+
+#[test]
+fn something_that_forks_all_the_time_is_killed_by_a_limit_on_processes() {
+    let Some(host) = Host::new() else { return };
+    kill_a_chain_of_forks(host);
+}
+
+#[test]
+fn something_that_forks_all_the_time_is_killed_by_a_freezer() {
+    let Some(host) = seeing(|line| !line.ends_with("pids") && !line.contains(" - cgroup2 ")) else { return };
+    if !matches!(host.hierarchies.availability(Controller::CpuAccounting), Availability::Available { .. }) {
+        eprintln!("SKIPPED: this host has no version 1");
+        return;
+    }
+    kill_a_chain_of_forks(host);
+}
+
+#[test]
+fn something_that_forks_all_the_time_is_killed_by_version_2() {
+    let Some(host) = only_unified() else { return };
+    kill_a_chain_of_forks(host);
+}
+
+#[test]
+fn version_2_freezes_what_version_1_counts() {
+    let Some(host) = seeing(|line| !line.ends_with("freezer")) else { return };
+    freeze_and_thaw(host, &COUNTED);
 }
 
 #[test]
@@ -269,15 +291,19 @@ fn names_that_are_not_one_directory_are_refused() {
     host.finish();
 }
 
-/// The host as if only its v2 hierarchy were mounted; on a hybrid host that has no controllers.
-fn only_unified() -> Option<Host> {
+/// The host as if only some of its file systems were mounted.
+fn seeing(visible: impl Fn(&str) -> bool) -> Option<Host> {
     let place = tempfile::tempdir().unwrap();
     let all = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let unified: String =
-        all.lines().filter(|line| line.contains(" - cgroup2 ")).map(|line| format!("{line}\n")).collect();
+    let some: Vec<&str> = all.lines().filter(|line| visible(line)).collect();
     let mountinfo = place.path().join("mountinfo");
-    fs::write(&mountinfo, unified).unwrap();
-    let host = Host::with(&Sources { mountinfo, ..Sources::host() })?;
+    fs::write(&mountinfo, some.join("\n")).unwrap();
+    Host::with(&Sources { mountinfo, ..Sources::host() })
+}
+
+/// The host as if it had no version 1; on a hybrid host there are no controllers then.
+fn only_unified() -> Option<Host> {
+    let host = seeing(|line| line.contains(" - cgroup2 "))?;
     if host.hierarchies.controllers().contains_key(&Controller::Memory) {
         eprintln!("SKIPPED: version 2 has the controllers on this host");
         return None;
@@ -324,52 +350,6 @@ fn clone_into(group: std::os::fd::BorrowedFd<'_>) -> i32 {
     }
     assert!(pid > 0, "{}", std::io::Error::last_os_error());
     i32::try_from(pid).unwrap()
-}
-
-/// `cargo test -p menace-sandbox -- --ignored --nocapture how_long`
-#[test]
-#[ignore = "a measurement"]
-fn how_long_groups_take() {
-    let host = Host::new().unwrap();
-    let limits = Limits { memory: Some(1 << 30), pids: Some(64), cpus: Some(1.0), ..Limits::default() };
-    let needs = [Controller::CpuAccounting];
-    host.owner.create("first", &limits, &needs).unwrap().remove().unwrap();
-    let mut times: [Vec<f64>; 6] = Default::default();
-    for round in 0..200 {
-        let mut clock = Instant::now();
-        let mut lap = |times: &mut Vec<f64>| {
-            times.push(clock.elapsed().as_secs_f64() * 1e6);
-            clock = Instant::now();
-        };
-        let group = host.owner.create(&format!("g{round}"), &limits, &needs).unwrap();
-        lap(&mut times[0]);
-        let child = shell(&group, SPIN);
-        lap(&mut times[1]);
-        group.usage().unwrap();
-        lap(&mut times[2]);
-        group.kill().unwrap();
-        lap(&mut times[3]);
-        let mut child = child;
-        child.wait().unwrap();
-        lap(&mut times[4]);
-        group.remove().unwrap();
-        lap(&mut times[5]);
-    }
-    for (name, times) in ["create", "start in it", "usage", "kill", "wait", "remove"].iter().zip(&mut times) {
-        times.sort_by(f64::total_cmp);
-        println!("{name}: p50 {:.0} µs, p95 {:.0} µs", times[100], times[190]);
-    }
-    let idle: Vec<f64> = (0..200)
-        .map(|round| {
-            let clock = Instant::now();
-            host.owner.create(&format!("i{round}"), &limits, &needs).unwrap().remove().unwrap();
-            clock.elapsed().as_secs_f64() * 1e6
-        })
-        .collect();
-    let mut idle = idle;
-    idle.sort_by(f64::total_cmp);
-    println!("create + remove: p50 {:.0} µs, p95 {:.0} µs", idle[100], idle[190]);
-    host.finish();
 }
 
 #[test]

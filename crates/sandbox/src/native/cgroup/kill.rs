@@ -22,17 +22,12 @@ const ROUND: Duration = Duration::from_millis(50);
 /// Afterwards the limit on processes is what it was and the group is not frozen, so that it can be used again.
 pub(super) fn kill_all(directories: &[Directory], patience: Duration) -> Result<(), CgroupError> {
     let started = Instant::now();
-    let forks = StoppedForks::stop(directories)?;
-    let killed = kill_in_rounds(directories, forks.is_none(), patience, started);
+    // What the kernel kills as a whole cannot grow out of it.
+    let by_kernel = directories.iter().all(|directory| directory.path.join("cgroup.kill").exists());
+    let forks = if by_kernel { None } else { StoppedForks::stop(directories)? };
+    let killed = kill_in_rounds(directories, !by_kernel && forks.is_none(), patience, started);
     let restored = forks.map_or(Ok(()), |forks| forks.allow_again());
     killed.and(restored)
-}
-
-/// Whether there is something in the group that keeps it from growing while it is killed.
-pub(super) fn can_stop_forks(directories: &[Directory]) -> bool {
-    directories.iter().any(|directory| {
-        ["cgroup.kill", "pids.max", "freezer.state"].iter().any(|file| directory.path.join(file).exists())
-    })
 }
 
 /// The processes in a group; none in a group that is gone. One that we cannot see, because it is in a process
@@ -69,8 +64,12 @@ fn kill_in_rounds(
     loop {
         if freeze {
             for freezer in &freezers {
-                // Whether all stand still is not waited for: what survives this round is killed in the next.
                 freeze::tell(freezer, State::Frozen)?;
+                match freeze::wait(freezer, State::Frozen, ROUND) {
+                    // What does not stand still by now may survive this round, and is killed in the next.
+                    Err(CgroupError::Freeze { .. }) => {}
+                    other => other?,
+                }
             }
         }
         for directory in directories {
@@ -146,10 +145,6 @@ struct StoppedForks {
 
 impl StoppedForks {
     fn stop(directories: &[Directory]) -> Result<Option<Self>, CgroupError> {
-        // What the kernel kills as a whole cannot grow out of it.
-        if directories.iter().all(|directory| directory.path.join("cgroup.kill").exists()) {
-            return Ok(None);
-        }
         for directory in directories {
             let file = directory.path.join("pids.max");
             if let Some(before) = files::read_if_there(&file)? {

@@ -4,15 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::discover::Hierarchies;
 use super::error::CgroupError;
-use super::group::{Directory, owner_directory, remove_directory};
+use super::group::{Directory, PATIENCE, remove_directory};
 use super::kill;
-
-/// How long the processes of one group may take to end.
-const PATIENCE: Duration = Duration::from_secs(3);
+use super::owner::owner_directory;
 
 impl Hierarchies {
     /// Kills all processes in the groups of an owner and removes its directories in every hierarchy, and says how many
@@ -37,15 +34,17 @@ impl Hierarchies {
                 owners.push(owner);
             }
         }
+        // One group that cannot be ended is no reason to leave the others.
+        let mut result = Ok(());
         for directories in groups.values() {
-            kill::kill_all(directories, PATIENCE)?;
+            result = result.and(kill::kill_all(directories, PATIENCE));
         }
         let groups = groups.into_values().flatten().map(|directory| directory.path);
         let all: Vec<PathBuf> = groups.chain(owners).collect();
         for path in &all {
-            remove_directory(path, PATIENCE)?;
+            result = result.and(remove_directory(path, PATIENCE));
         }
-        Ok(all.len())
+        result.map(|()| all.len())
     }
 }
 

@@ -9,6 +9,7 @@ mod kill;
 mod left_over;
 mod limits;
 mod mounts;
+mod owner;
 mod unified;
 mod usage;
 
@@ -17,11 +18,14 @@ mod discover_tests;
 #[cfg(test)]
 mod group_tests;
 #[cfg(test)]
+mod measurements;
+#[cfg(test)]
 mod real_host;
 
 #[cfg_attr(not(test), expect(unused_imports, reason = "the backend that makes groups comes after them"))]
 pub(crate) use self::{
     discover::{Availability, Hierarchies, Sources, Version},
     error::CgroupError,
-    group::{Group, OwnerGroup, enter},
+    group::{Group, enter},
+    owner::OwnerGroup,
 };

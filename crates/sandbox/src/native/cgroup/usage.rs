@@ -1,8 +1,8 @@
 //! What a group took and takes. A figure whose controller the group does not have is `None`; a file that cannot be
 //! read is an error.
 //!
-//! Files are opened for each reading: keeping them open would make every group dearer for readings that happen once
-//! or twice in its life.
+//! Files are opened for each reading. Of the 9 µs that a file takes, opening is 8, but most groups are read once, at
+//! their end, and a host of a thousand sandboxes would have six thousand files open.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
@@ -57,7 +57,8 @@ impl Group {
         value_of(&path, &read(&path)?, "oom_kill")
     }
 
-    /// Makes the peak of memory begin again with what is used now. Version 2 can do it since Linux 6.12.
+    /// Makes the peak of memory begin again with what is used now. Version 2 can do it since Linux 6.12. A group that
+    /// does not count memory has no peak to reset.
     pub(crate) fn reset_peak(&self) -> Result<(), CgroupError> {
         let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(()) };
         match directory.version {
@@ -93,11 +94,11 @@ fn cpu_milliseconds(directory: &Directory) -> Result<(f64, f64), CgroupError> {
         Version::V2 => {
             let path = directory.path.join("cpu.stat");
             let text = read(&path)?;
-            let microseconds = |key| match value_of(&path, &text, key)? {
-                Some(value) => Ok(value as f64 / 1e3),
+            let milliseconds = |key| match value_of(&path, &text, key)? {
+                Some(microseconds) => Ok(float(microseconds) / 1e3),
                 None => Err(CgroupError::Parse { path: path.clone(), text: text.clone() }),
             };
-            Ok((microseconds("user_usec")?, microseconds("system_usec")?))
+            Ok((milliseconds("user_usec")?, milliseconds("system_usec")?))
         }
     }
 }
@@ -105,22 +106,31 @@ fn cpu_milliseconds(directory: &Directory) -> Result<(f64, f64), CgroupError> {
 /// Version 1 counts the sum in nanoseconds, but its two parts only by looking at every tick what is running: a call of
 /// 3 ms can be 0 or 4 ms there. So the sum is taken and divided as the ticks fell, which is what version 2 does itself.
 fn v1_cpu_milliseconds(directory: &Path) -> Result<(f64, f64), CgroupError> {
-    let exact = |file: &str| {
-        let path = directory.join(file);
-        number(&path, read(&path)?.trim())
-    };
-    let sum = exact("cpuacct.usage")? as f64 / 1e6;
-    let (user, system) = match read_number_if_there(&directory.join("cpuacct.usage_user"))? {
-        Some(user) => (user, exact("cpuacct.usage_sys")?),
-        None => {
-            let path = directory.join("cpuacct.stat");
-            let text = read(&path)?;
-            let ticks = |key| Ok(value_of(&path, &text, key)?.unwrap_or(0));
-            (ticks("user")?, ticks("system")?)
-        }
-    };
-    let in_kernel = if user + system == 0 { 0.0 } else { system as f64 / (user + system) as f64 };
-    Ok((sum * (1.0 - in_kernel), sum * in_kernel))
+    let path = directory.join("cpuacct.usage");
+    let sum = float(number(&path, read(&path)?.trim())?) / 1e6;
+    let (user, system) = v1_sampled(directory)?;
+    let in_kernel = if system == 0 { 0.0 } else { sum * float(system) / float(user + system) };
+    Ok((sum - in_kernel, in_kernel))
+}
+
+/// What ran at the ticks, in nanoseconds where the kernel says so, else in ticks; only the proportion is used.
+fn v1_sampled(directory: &Path) -> Result<(u64, u64), CgroupError> {
+    let user = read_number_if_there(&directory.join("cpuacct.usage_user"))?;
+    let system = read_number_if_there(&directory.join("cpuacct.usage_sys"))?;
+    if let (Some(user), Some(system)) = (user, system) {
+        return Ok((user, system));
+    }
+    let path = directory.join("cpuacct.stat");
+    let text = read(&path)?;
+    match (value_of(&path, &text, "user")?, value_of(&path, &text, "system")?) {
+        (Some(user), Some(system)) => Ok((user, system)),
+        _ => Err(CgroupError::Parse { path, text }),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "exact up to a hundred days in nanoseconds, and close beyond")]
+fn float(count: u64) -> f64 {
+    count as f64
 }
 
 /// Bytes read and written, of all devices. In version 1 the kernel does not know who wrote what it writes back later,

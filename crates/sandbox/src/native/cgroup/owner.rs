@@ -1,0 +1,189 @@
+//! The parent of all groups of one process of menace, in every hierarchy that one of them needs.
+//!
+//! A directory costs 30 to 60 µs, so there is one for each distinct hierarchy that somebody asked for and no other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use menace_model::sandbox::{Controller, Limits};
+
+use super::discover::{Availability, CONTROLLERS, Hierarchies, Version, v1_name};
+use super::error::CgroupError;
+use super::group::{Directory, Group, PATIENCE, lock, remove_directory};
+use super::{files, limits};
+
+/// What every directory of ours begins with, next to groups that are not ours.
+pub(super) const PREFIX: &str = "menace-";
+
+/// The parent of all groups of this process. It is gone with the last of them.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnerGroup(Arc<Owner>);
+
+#[derive(Debug)]
+pub(super) struct Owner {
+    pub(super) hierarchies: Hierarchies,
+    directory_name: String,
+    /// For each hierarchy the directory, once it was needed.
+    made: Mutex<Vec<Option<PathBuf>>>,
+}
+
+impl Hierarchies {
+    /// The parent of the groups of this process, `menace-<name>`. The name must be of this process alone: its id and
+    /// start time. Nothing is made before the first group.
+    pub(crate) fn owner_group(&self, name: &str) -> Result<OwnerGroup, CgroupError> {
+        Ok(OwnerGroup(Arc::new(Owner {
+            hierarchies: self.clone(),
+            directory_name: owner_directory(name)?,
+            made: Mutex::new(vec![None; self.usable.len()]),
+        })))
+    }
+}
+
+impl OwnerGroup {
+    /// Makes a group with the limits. The controllers in `needs` are there as well, to count; like limits they must be
+    /// available. With a freezer among them, pausing does not have to move processes.
+    pub(crate) fn create(
+        &self,
+        id: &str,
+        limits: &Limits,
+        needs: &[Controller],
+    ) -> Result<Group, CgroupError> {
+        check_name(id)?;
+        let controllers = self.0.controllers_for(limits, needs)?;
+        let mut group = Group::empty(Arc::clone(&self.0), id);
+        for (controller, hierarchy) in controllers {
+            // An error drops the group, which removes the directories before this one.
+            if group.directory_in(hierarchy).is_none() {
+                let directory = self.0.make_group(hierarchy, id)?;
+                group.directories.push(directory);
+            }
+            let directory = group.directory_in(hierarchy).expect("it was made above");
+            limits::write(controller, directory.version, &directory.path, limits)?;
+        }
+        group.open_for_clone()?;
+        Ok(group)
+    }
+
+    /// Removes the parent directories. All groups must have been removed before.
+    pub(crate) fn remove(&self) -> Result<(), CgroupError> {
+        let mut made = lock(&self.0.made);
+        for directory in made.iter_mut() {
+            if let Some(path) = directory {
+                remove_directory(path, PATIENCE)?;
+            }
+            *directory = None;
+        }
+        Ok(())
+    }
+}
+
+impl Owner {
+    /// The controllers that a group needs, each with its hierarchy. One of them always keeps the group from growing
+    /// while it is killed, or something that forks fast enough could not be killed.
+    fn controllers_for(
+        &self,
+        limits: &Limits,
+        needs: &[Controller],
+    ) -> Result<Vec<(Controller, usize)>, CgroupError> {
+        let mut found = Vec::with_capacity(CONTROLLERS.len());
+        for (controller, limit) in limits::needed_for(limits) {
+            let hierarchy = self
+                .hierarchy_of(controller)
+                .map_err(|reason| CgroupError::LimitUnavailable { limit, reason: reason.to_owned() })?;
+            found.push((controller, hierarchy));
+        }
+        for &controller in needs {
+            let hierarchy =
+                self.hierarchy_of(controller).map_err(|reason| CgroupError::ControllerUnavailable {
+                    controller: v1_name(controller),
+                    reason: reason.to_owned(),
+                })?;
+            found.push((controller, hierarchy));
+        }
+        if !found.iter().any(|(controller, hierarchy)| self.can_stop_forks(*controller, *hierarchy)) {
+            found.push(self.any_that_stops_forks()?);
+        }
+        Ok(found)
+    }
+
+    fn can_stop_forks(&self, controller: Controller, hierarchy: usize) -> bool {
+        self.hierarchies.usable[hierarchy].version == Version::V2
+            || matches!(controller, Controller::Pids | Controller::Freezer)
+    }
+
+    fn any_that_stops_forks(&self) -> Result<(Controller, usize), CgroupError> {
+        let pids = self.hierarchy_of(Controller::Pids).map(|hierarchy| (Controller::Pids, hierarchy));
+        let freezer =
+            self.hierarchy_of(Controller::Freezer).map(|hierarchy| (Controller::Freezer, hierarchy));
+        pids.or(freezer).map_err(|reason| CgroupError::NoHierarchy { reason: reason.to_owned() })
+    }
+
+    pub(super) fn hierarchy_of(&self, controller: Controller) -> Result<usize, &str> {
+        match self.hierarchies.availability(controller) {
+            Availability::Available { hierarchy, .. } => Ok(*hierarchy),
+            Availability::Unavailable { reason } => Err(reason),
+        }
+    }
+
+    /// Makes the directory of a group in one hierarchy, and the parent before if it is the first.
+    pub(super) fn make_group(&self, hierarchy: usize, id: &str) -> Result<Directory, CgroupError> {
+        let path = self.parent(hierarchy)?.join(id);
+        fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
+        Ok(Directory { hierarchy, version: self.hierarchies.usable[hierarchy].version, path })
+    }
+
+    fn parent(&self, hierarchy: usize) -> Result<PathBuf, CgroupError> {
+        let mut made = lock(&self.made);
+        if let Some(path) = &made[hierarchy] {
+            return Ok(path.clone());
+        }
+        let place = &self.hierarchies.usable[hierarchy];
+        enable(&place.base, &place.enable)?;
+        let path = place.base.join(&self.directory_name);
+        fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
+        made[hierarchy] = Some(path.clone());
+        enable(&path, &place.enable)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        for path in lock(&self.made).iter().flatten() {
+            if let Err(error) = remove_directory(path, Duration::ZERO) {
+                tracing::warn!("{error}");
+            }
+        }
+    }
+}
+
+/// The name of the directory of an owner.
+pub(super) fn owner_directory(name: &str) -> Result<String, CgroupError> {
+    check_name(name)?;
+    Ok(format!("{PREFIX}{name}"))
+}
+
+fn check_name(name: &str) -> Result<(), CgroupError> {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || name.starts_with('.') || !name.bytes().all(allowed) {
+        return Err(CgroupError::Name { name: name.to_owned() });
+    }
+    Ok(())
+}
+
+/// Gives controllers of a v2 group to the groups in it.
+fn enable(directory: &Path, controllers: &[&'static str]) -> Result<(), CgroupError> {
+    if controllers.is_empty() {
+        return Ok(());
+    }
+    let path = directory.join("cgroup.subtree_control");
+    let enabled = files::read(&path)?;
+    let missing: Vec<String> = controllers
+        .iter()
+        .filter(|name| !enabled.split_whitespace().any(|other| other == **name))
+        .map(|name| format!("+{name}"))
+        .collect();
+    if missing.is_empty() { Ok(()) } else { files::write(&path, &missing.join(" ")) }
+}

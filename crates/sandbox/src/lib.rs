@@ -6,6 +6,7 @@
 mod backend;
 mod error;
 pub mod native;
+pub mod probe;
 mod snapshot;
 
 pub use backend::{Backend, Event, Process, Sandbox};

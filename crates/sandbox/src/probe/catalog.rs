@@ -1,0 +1,171 @@
+//! All probes: what each is called, what it is for, and how to get what it looks for.
+
+use super::cgroups::{Controller, controller};
+use super::finding::Group;
+use super::namespaces::{Kind, other};
+use super::refusal::Refusal;
+use super::{devices, file_systems, idmapped, kvm, landlock, namespaces, queue_discipline, seccomp, tools};
+
+/// One thing to try.
+pub(super) struct Probe {
+    /// Unique: it is also how the child is told what to do.
+    pub(super) name: &'static str,
+    pub(super) group: Group,
+    pub(super) required: bool,
+    pub(super) purpose: &'static str,
+    /// How to get it where the child does not know better.
+    pub(super) remedy: &'static str,
+    /// Does it, in a process that ends afterwards, and says what it saw.
+    pub(super) attempt: fn() -> Result<String, Refusal>,
+}
+
+const NAMESPACE_REMEDY: &str = "run as root, or allow unprivileged user namespaces";
+const CGROUP_REMEDY: &str =
+    "run as root, or under systemd: systemd-run --user --scope -p Delegate=yes menace …";
+
+/// Everything that is tried, in the order in which it is shown.
+pub(super) const PROBES: &[Probe] = &[
+    namespace("user namespace", REQUIRED, "rights inside a sandbox are none outside", namespaces::user),
+    namespace("mount namespace", REQUIRED, "a file system of its own", || other(Kind::Mount)),
+    namespace("pid namespace", REQUIRED, "no sight of other processes; all end at once", || other(Kind::Pid)),
+    namespace("net namespace", REQUIRED, "no network but the one that is given", || other(Kind::Net)),
+    namespace("ipc namespace", REQUIRED, "no shared memory or queues with the host", || other(Kind::Ipc)),
+    namespace("uts namespace", REQUIRED, "a host name of its own", || other(Kind::Uts)),
+    namespace("cgroup namespace", OPTIONAL, "control groups of the host are not visible", || {
+        other(Kind::Cgroup)
+    }),
+    namespace("time namespace", OPTIONAL, "boot and monotonic clocks that can be moved", || {
+        other(Kind::Time)
+    }),
+    namespace("nested user namespace", OPTIONAL, "sandboxes inside sandboxes", namespaces::nested_user),
+    Probe {
+        name: "clone3 and pidfd",
+        group: Group::Namespaces,
+        required: OPTIONAL,
+        purpose: "no race when sandboxes start and end",
+        remedy: "Linux 5.4 or newer; in a container, --security-opt seccomp=unconfined",
+        attempt: namespaces::clone3_with_pidfd,
+    },
+    cgroup("memory controller", "memory limits", || controller(Controller::Memory)),
+    cgroup("cpu controller", "processor limits", || controller(Controller::Cpu)),
+    cgroup("cpuacct controller", "processor time of a whole sandbox", || {
+        controller(Controller::CpuAccounting)
+    }),
+    cgroup("pids controller", "limits on the number of processes", || controller(Controller::Pids)),
+    cgroup("io controller", "limits on reading and writing disks", || controller(Controller::Io)),
+    cgroup("freezer controller", "pausing a sandbox", || controller(Controller::Freezer)),
+    Probe {
+        name: "tmpfs",
+        group: Group::FileSystems,
+        required: REQUIRED,
+        purpose: "a private /tmp, and disk limits",
+        remedy: NAMESPACE_REMEDY,
+        attempt: file_systems::tmpfs,
+    },
+    Probe {
+        name: "overlayfs",
+        group: Group::FileSystems,
+        required: REQUIRED,
+        purpose: "writes never reach the repository",
+        remedy: "Linux 5.11 or newer with CONFIG_OVERLAY_FS, and user namespaces",
+        attempt: file_systems::overlayfs,
+    },
+    Probe {
+        name: "proc",
+        group: Group::FileSystems,
+        required: REQUIRED,
+        purpose: "a /proc with the sandbox's processes only",
+        remedy: NAMESPACE_REMEDY,
+        attempt: file_systems::proc,
+    },
+    Probe {
+        name: "idmapped mounts",
+        group: Group::FileSystems,
+        required: OPTIONAL,
+        purpose: "files of the host with other owners, without copies",
+        remedy: "run as root on Linux 5.12 or newer, on a file system that can do it",
+        attempt: idmapped::idmapped_mounts,
+    },
+    restriction("no_new_privs", REQUIRED, "setuid programs are inert", seccomp::no_new_privileges),
+    restriction("seccomp filter", REQUIRED, "system calls that are not needed are refused", seccomp::filter),
+    restriction(
+        "seccomp user notification",
+        REQUIRED,
+        "faults in chosen system calls",
+        seccomp::user_notification,
+    ),
+    restriction("landlock", OPTIONAL, "a second fence around files", landlock::landlock),
+    Probe {
+        name: "kvm",
+        group: Group::Devices,
+        required: OPTIONAL,
+        purpose: "virtual machines at full speed",
+        remedy: "enable virtualisation in the firmware or, in a virtual machine, nesting",
+        attempt: kvm::kvm,
+    },
+    Probe {
+        name: "tun",
+        group: Group::Devices,
+        required: OPTIONAL,
+        purpose: "networks with rules, mocks and shaping",
+        remedy: "modprobe tun",
+        attempt: devices::tun,
+    },
+    Probe {
+        name: "netem",
+        group: Group::Devices,
+        required: OPTIONAL,
+        purpose: "shaping by the kernel; menace shapes by itself without it",
+        remedy: "modprobe sch_netem, or a kernel with CONFIG_NET_SCH_NETEM",
+        attempt: queue_discipline::netem,
+    },
+    tool("bwrap", "comparison in benchmarks", "apt-get install bubblewrap", tools::bubblewrap),
+    tool(
+        "docker",
+        "the docker backend",
+        "start an engine, or set DOCKER_HOST to one that may be reached",
+        tools::docker,
+    ),
+    tool("qemu-system-x86_64", "the qemu backend", "apt-get install qemu-system-x86", tools::qemu),
+    tool("python3", "running Python code", "apt-get install python3 (3.9 or newer)", tools::python),
+];
+
+const REQUIRED: bool = true;
+const OPTIONAL: bool = false;
+
+type Attempt = fn() -> Result<String, Refusal>;
+
+const fn namespace(name: &'static str, required: bool, purpose: &'static str, attempt: Attempt) -> Probe {
+    Probe { name, group: Group::Namespaces, required, purpose, remedy: NAMESPACE_REMEDY, attempt }
+}
+
+/// Limits that are asked for fail without their controller; sandboxes without limits do not.
+const fn cgroup(name: &'static str, purpose: &'static str, attempt: Attempt) -> Probe {
+    Probe { name, group: Group::Cgroups, required: OPTIONAL, purpose, remedy: CGROUP_REMEDY, attempt }
+}
+
+const fn restriction(name: &'static str, required: bool, purpose: &'static str, attempt: Attempt) -> Probe {
+    let remedy =
+        "a kernel of a distribution, Linux 5.13 or newer; in a container, --security-opt seccomp=unconfined";
+    Probe { name, group: Group::Restrictions, required, purpose, remedy, attempt }
+}
+
+const fn tool(name: &'static str, purpose: &'static str, remedy: &'static str, attempt: Attempt) -> Probe {
+    Probe { name, group: Group::Tools, required: OPTIONAL, purpose, remedy, attempt }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_groups_are_together() {
+        let mut names: Vec<_> = PROBES.iter().map(|probe| probe.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), PROBES.len());
+        let mut groups: Vec<_> = PROBES.iter().map(|probe| probe.group.name()).collect();
+        groups.dedup();
+        assert_eq!(groups.len(), 6, "{groups:?}");
+    }
+}

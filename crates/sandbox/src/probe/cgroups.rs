@@ -1,0 +1,218 @@
+//! Control groups: for each controller, the nearest group above us in which a group of our own can be made and used.
+
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use super::refusal::{Refusal, doing};
+
+/// A controller that menace limits or counts with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Controller {
+    Memory,
+    Cpu,
+    CpuAccounting,
+    Pids,
+    Io,
+    Freezer,
+}
+
+/// Which interface a hierarchy has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// A hierarchy that can have a controller.
+#[derive(Debug, PartialEq, Eq)]
+struct Hierarchy {
+    version: Version,
+    mount_point: PathBuf,
+    /// The group that this process is in, below the mount point.
+    own: PathBuf,
+}
+
+/// What is done with a file of a new group to prove that the controller is there.
+enum Proof {
+    Write(&'static str, &'static str),
+    Read(&'static str),
+}
+
+impl Controller {
+    /// The name in hierarchies of version 1.
+    fn name_in_version_one(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::Cpu => "cpu",
+            Self::CpuAccounting => "cpuacct",
+            Self::Pids => "pids",
+            Self::Io => "blkio",
+            Self::Freezer => "freezer",
+        }
+    }
+
+    fn proof(self, version: Version) -> Proof {
+        match (self, version) {
+            (Self::Memory, Version::One) => Proof::Write("memory.limit_in_bytes", "67108864"),
+            (Self::Memory, Version::Two) => Proof::Write("memory.max", "67108864"),
+            (Self::Cpu, Version::One) => Proof::Write("cpu.cfs_quota_us", "50000"),
+            (Self::Cpu, Version::Two) => Proof::Write("cpu.max", "50000 100000"),
+            (Self::CpuAccounting, Version::One) => Proof::Read("cpuacct.usage"),
+            (Self::CpuAccounting, Version::Two) => Proof::Read("cpu.stat"),
+            (Self::Pids, _) => Proof::Write("pids.max", "16"),
+            // A limit needs the number of a real disk.
+            (Self::Io, Version::One) => Proof::Read("blkio.throttle.write_bps_device"),
+            (Self::Io, Version::Two) => Proof::Read("io.max"),
+            (Self::Freezer, Version::One) => Proof::Write("freezer.state", "FROZEN"),
+            (Self::Freezer, Version::Two) => Proof::Write("cgroup.freeze", "1"),
+        }
+    }
+}
+
+/// Makes a group with this controller, uses it, and removes it.
+pub(super) fn controller(controller: Controller) -> Result<String, Refusal> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(doing("read /proc/self/mountinfo"))?;
+    let groups = fs::read_to_string("/proc/self/cgroup").map_err(doing("read /proc/self/cgroup"))?;
+    let mut nearest = None;
+    for hierarchy in hierarchies(&mounts, &groups, controller) {
+        for parent in parents(&hierarchy) {
+            match try_in(&parent, controller, hierarchy.version) {
+                Ok(()) => {
+                    let version = name(hierarchy.version);
+                    return Ok(format!("{version}, groups can be made in {}", parent.display()));
+                }
+                Err(refusal) => nearest = nearest.or(Some(refusal)),
+            }
+        }
+    }
+    let absent = || Refusal::Absent { what: "no cgroup hierarchy is mounted that can have it".to_owned() };
+    Err(nearest.unwrap_or_else(absent))
+}
+
+fn name(version: Version) -> &'static str {
+    match version {
+        Version::One => "v1",
+        Version::Two => "v2",
+    }
+}
+
+/// The group that we are in and those above it: where our own has processes, only one above can hand controllers down.
+fn parents(hierarchy: &Hierarchy) -> impl Iterator<Item = PathBuf> {
+    // Joining nothing would add a slash.
+    let place = |group: &Path| hierarchy.mount_point.join(group).components().collect();
+    hierarchy.own.ancestors().map(place)
+}
+
+fn try_in(parent: &Path, controller: Controller, version: Version) -> Result<(), Refusal> {
+    let unique = format!("menace-probe-{}-{}", std::process::id(), controller.name_in_version_one());
+    let group = parent.join(unique);
+    let step = format!("make a {} group in {}", name(version), parent.display());
+    fs::create_dir(&group).map_err(doing(step))?;
+    let used = use_controller(&group, controller, version);
+    fs::remove_dir(&group).map_err(doing(format!("remove {}", group.display())))?;
+    used
+}
+
+fn use_controller(group: &Path, controller: Controller, version: Version) -> Result<(), Refusal> {
+    let (file, used) = match controller.proof(version) {
+        Proof::Write(file, value) => {
+            let opened = fs::OpenOptions::new().write(true).open(group.join(file));
+            (file, opened.and_then(|mut opened| opened.write_all(value.as_bytes())))
+        }
+        Proof::Read(file) => (file, fs::read_to_string(group.join(file)).map(drop)),
+    };
+    let parent = group.parent().unwrap_or(group).display();
+    used.map_err(|error| match (error.kind(), version) {
+        (ErrorKind::NotFound, Version::Two) => Refusal::Absent {
+            what: format!("{parent}/cgroup.subtree_control does not hand it down to new groups"),
+        },
+        _ => doing(format!("use {file} of a new group in {parent}"))(error),
+    })
+}
+
+/// The hierarchies that can have a controller, version 1 first: a controller that is bound there is in no other.
+fn hierarchies(mounts: &str, groups: &str, controller: Controller) -> Vec<Hierarchy> {
+    let mut found: Vec<_> = mounts.lines().filter_map(|line| hierarchy(line, groups, controller)).collect();
+    found.sort_by_key(|hierarchy| hierarchy.version == Version::Two);
+    found
+}
+
+/// What a line of mountinfo says, if it is a hierarchy that can have the controller.
+fn hierarchy(line: &str, groups: &str, controller: Controller) -> Option<Hierarchy> {
+    let (mount, file_system) = line.split_once(" - ")?;
+    let mut mount = mount.split(' ').skip(3);
+    let (root, mount_point) = (mount.next()?, unescaped(mount.next()?));
+    let mut file_system = file_system.split(' ');
+    let version = match file_system.next()? {
+        "cgroup" => Version::One,
+        "cgroup2" => Version::Two,
+        _ => return None,
+    };
+    let name = controller.name_in_version_one();
+    if version == Version::One && !file_system.nth(1)?.split(',').any(|option| option == name) {
+        return None;
+    }
+    let own = groups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let is_it = match version {
+            Version::One => controllers.split(',').any(|controller| controller == name),
+            Version::Two => number == "0" && controllers.is_empty(),
+        };
+        is_it.then_some(path)
+    })?;
+    // In a container the mount shows only a part of the hierarchy, and our own path can be outside of it.
+    let own = Path::new(own).strip_prefix(root).unwrap_or(Path::new(""));
+    Some(Hierarchy { version, mount_point, own: own.to_owned() })
+}
+
+/// mountinfo writes spaces, tabs, line ends and backslashes as octal numbers.
+fn unescaped(path: &str) -> PathBuf {
+    let replaced =
+        path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
+    PathBuf::from(replaced)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MOUNTS: &str = "\
+        33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
+        35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
+        36 31 0:33 /docker/7 /sys/fs/my\\040pids rw - cgroup cgroup rw,pids\n\
+        41 31 0:38 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n\
+        42 31 0:39 / /tmp rw - tmpfs tmpfs rw,memory\n";
+    const GROUPS: &str =
+        "4:memory:/a/b\n3:cpu,cpuacct:/\n2:pids:/docker/7/x\n1:name=systemd:/\n0::/user/scope\n";
+
+    #[track_caller]
+    fn check(controller: Controller, expected: &[(Version, &str, &str)]) {
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(version, mount_point, own)| Hierarchy {
+                version: *version,
+                mount_point: mount_point.into(),
+                own: own.into(),
+            })
+            .collect();
+        assert_eq!(hierarchies(MOUNTS, GROUPS, controller), expected);
+    }
+
+    #[test]
+    fn a_controller_is_looked_for_where_it_can_be() {
+        let unified = (Version::Two, "/sys/fs/cgroup/unified", "user/scope");
+        check(Controller::Memory, &[(Version::One, "/sys/fs/cgroup/memory", "a/b"), unified]);
+        check(Controller::CpuAccounting, &[(Version::One, "/sys/fs/cgroup/cpu,cpuacct", ""), unified]);
+        check(Controller::Pids, &[(Version::One, "/sys/fs/my pids", "x"), unified]);
+        check(Controller::Io, &[unified]);
+    }
+
+    #[test]
+    fn groups_are_tried_from_our_own_up_to_the_root_of_the_hierarchy() {
+        let hierarchy = Hierarchy { version: Version::Two, mount_point: "/m".into(), own: "a/b".into() };
+        let parents: Vec<_> = parents(&hierarchy).collect();
+        assert_eq!(parents, [PathBuf::from("/m/a/b"), PathBuf::from("/m/a"), PathBuf::from("/m")]);
+    }
+}

@@ -1,0 +1,34 @@
+//! The side of a probe that runs in a process of its own, `menace __probe NAME`.
+//!
+//! It is executed anew and not only forked, because the caller may have threads: a forked copy of a threaded process may
+//! not allocate, and one that has threads cannot enter a user namespace.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::process::ExitCode;
+
+use super::catalog::PROBES;
+use super::finding::Answer;
+use super::process::die_with_parent;
+
+/// The argument that makes a process the child of a probe.
+pub(super) const CHILD_ARGUMENT: &str = "__probe";
+
+/// Does what the arguments ask for if this process was started as the child of a probe, and gives its exit code.
+///
+/// It has to be called before anything starts a thread. `arguments` are those of the process, its name first.
+pub fn child_main(arguments: &[OsString]) -> Option<ExitCode> {
+    let [_, argument, name] = arguments else { return None };
+    if argument != CHILD_ARGUMENT {
+        return None;
+    }
+    let Some(probe) = PROBES.iter().find(|probe| name == probe.name) else { return Some(ExitCode::from(2)) };
+    die_with_parent();
+    let answer = match (probe.attempt)() {
+        Ok(detail) => Answer { present: true, detail, remedy: None },
+        Err(refusal) => Answer { present: false, detail: refusal.to_string(), remedy: refusal.remedy() },
+    };
+    let line = serde_json::to_string(&answer).map_err(std::io::Error::from);
+    let printed = line.and_then(|line| writeln!(std::io::stdout(), "{line}"));
+    Some(if printed.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,54 @@
+//! The TUN device, in a network namespace of its own.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use super::namespaces::{Kind, enter};
+use super::process::last_errno;
+use super::refusal::{Refusal, at, doing};
+
+const DEVICE: &str = "/dev/net/tun";
+const INTERFACE: &std::ffi::CStr = c"menace0";
+
+/// Makes a TUN interface that exists only as long as this process.
+pub(super) fn tun() -> Result<String, Refusal> {
+    enter(Kind::Net)?;
+    let device = File::options().read(true).write(true).open(DEVICE).map_err(explain)?;
+    // SAFETY: `ifreq` is a plain structure of integers, for which zero is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (target, byte) in request.ifr_name.iter_mut().zip(INTERFACE.to_bytes()) {
+        *target = byte.cast_signed();
+    }
+    request.ifr_ifru.ifru_flags =
+        i16::try_from(libc::IFF_TUN | libc::IFF_NO_PI).expect("the flags of an interface have 16 bits");
+    // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
+    let result = unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
+    if result != 0 {
+        return Err(at("make a TUN interface")(last_errno()));
+    }
+    // SAFETY: the name is a C string, which the call only reads.
+    if unsafe { libc::if_nametoindex(INTERFACE.as_ptr()) } == 0 {
+        let observed = format!("there is no interface {}", INTERFACE.to_string_lossy());
+        return Err(Refusal::Ineffective { step: "TUNSETIFF", observed });
+    }
+    Ok("an interface was made in a new network namespace".to_owned())
+}
+
+fn explain(error: std::io::Error) -> Refusal {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => Refusal::Explained {
+            reason: format!("{DEVICE} is not there"),
+            remedy: if Path::new("/.dockerenv").exists() {
+                format!("start the container with --device {DEVICE}")
+            } else {
+                format!("modprobe tun, or mkdir -p /dev/net && mknod -m 666 {DEVICE} c 10 200")
+            },
+        },
+        std::io::ErrorKind::PermissionDenied => Refusal::Explained {
+            reason: format!("{DEVICE} may not be opened by this user"),
+            remedy: format!("chmod 666 {DEVICE} as root: it gives no rights without a network namespace"),
+        },
+        _ => doing(format!("open {DEVICE}"))(error),
+    }
+}

@@ -1,0 +1,120 @@
+//! File systems that a sandbox mounts: each is mounted, and used for what it is there for.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::thread::UnshareFlags;
+
+use super::namespaces::{Kind, enter};
+use super::process::continue_in_child;
+use super::refusal::{Refusal, at, doing};
+use super::user_namespace::unshare;
+
+/// Where the probes mount: a directory that is there, since without `/proc` no user namespace gets its maps. Only the
+/// mount namespace of the child sees it covered.
+const MOUNT_POINT: &str = "/proc";
+
+/// Mounts a tmpfs and fills it up to its size.
+pub(super) fn tmpfs() -> Result<String, Refusal> {
+    enter_mount_namespace()?;
+    mount_tmpfs(c"size=64k")?;
+    let mut file =
+        fs::File::create(Path::new(MOUNT_POINT).join("file")).map_err(doing("make a file in it"))?;
+    file.write_all(&[1; 4096]).map_err(doing("write to it"))?;
+    match file.write_all(&vec![1; 128 * 1024]) {
+        Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
+            Ok("mounted, written, and full at its size".to_owned())
+        }
+        Err(error) => Err(doing("fill it")(error)),
+        Ok(()) => Err(Refusal::Ineffective {
+            step: "a size of 64 KiB",
+            observed: "132 KiB could be written".to_owned(),
+        }),
+    }
+}
+
+/// Mounts an overlay and changes a file of its lower layer, which must not notice.
+pub(super) fn overlayfs() -> Result<String, Refusal> {
+    enter_mount_namespace()?;
+    mount_tmpfs(c"size=1m")?;
+    let base = Path::new(MOUNT_POINT);
+    for name in ["lower", "upper", "work", "merged"] {
+        fs::create_dir(base.join(name)).map_err(doing(format!("make the directory {name}")))?;
+    }
+    fs::write(base.join("lower/file"), "below").map_err(doing("write the lower layer"))?;
+    let options = c"lowerdir=/proc/lower,upperdir=/proc/upper,workdir=/proc/work,userxattr";
+    mount("overlay", base.join("merged"), "overlay", MountFlags::empty(), options)
+        .map_err(explain_overlay)?;
+    fs::write(base.join("merged/file"), "above").map_err(doing("write through the overlay"))?;
+    let read = |name: &str| fs::read_to_string(base.join(name)).map_err(doing(format!("read {name}")));
+    let (lower, upper) = (read("lower/file")?, read("upper/file")?);
+    if (lower.as_str(), upper.as_str()) != ("below", "above") {
+        return Err(Refusal::Ineffective {
+            step: "writing through the overlay",
+            observed: format!("the lower layer has {lower:?}, the upper one {upper:?}"),
+        });
+    }
+    Ok("mounted with userxattr on tmpfs, and written through".to_owned())
+}
+
+fn explain_overlay(errno: Errno) -> Refusal {
+    match errno {
+        Errno::NODEV => Refusal::Explained {
+            reason: "the kernel has no overlayfs".to_owned(),
+            remedy: "modprobe overlay, or a kernel with CONFIG_OVERLAY_FS".to_owned(),
+        },
+        Errno::PERM | Errno::INVAL => Refusal::Explained {
+            reason: format!("overlayfs cannot be mounted in a user namespace: {errno}"),
+            remedy: "Linux 5.11 or newer".to_owned(),
+        },
+        _ => at("mount an overlay")(errno),
+    }
+}
+
+/// Mounts a proc that knows only the processes of a new pid namespace.
+pub(super) fn proc() -> Result<String, Refusal> {
+    enter(Kind::Pid)?;
+    continue_in_child()?;
+    unshare(UnshareFlags::NEWNS).map_err(at("make a mount namespace"))?;
+    make_mounts_private()?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", MOUNT_POINT, "proc", flags, c"hidepid=2").map_err(explain_proc)?;
+    let own = fs::read_link("/proc/self").map_err(doing("read /proc/self"))?;
+    if own != Path::new("1") {
+        return Err(Refusal::Ineffective {
+            step: "mounting proc",
+            observed: format!("/proc/self is {}", own.display()),
+        });
+    }
+    Ok("mounted with hidepid in a new pid namespace".to_owned())
+}
+
+fn explain_proc(errno: Errno) -> Refusal {
+    match errno {
+        Errno::PERM => Refusal::Explained {
+            reason: "proc cannot be mounted in a user namespace: parts of this /proc are covered, as in containers"
+                .to_owned(),
+            remedy: "start the container with --security-opt systempaths=unconfined, or privileged".to_owned(),
+        },
+        _ => at("mount proc")(errno),
+    }
+}
+
+/// A user and a mount namespace of our own, from which no mount travels back.
+fn enter_mount_namespace() -> Result<(), Refusal> {
+    enter(Kind::Mount)?;
+    make_mounts_private()
+}
+
+fn make_mounts_private() -> Result<(), Refusal> {
+    mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
+        .map_err(at("make all mounts private"))
+}
+
+fn mount_tmpfs(options: &std::ffi::CStr) -> Result<(), Refusal> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    mount("tmpfs", MOUNT_POINT, "tmpfs", flags, options).map_err(at("mount tmpfs"))
+}

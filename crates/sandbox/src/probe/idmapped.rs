@@ -1,0 +1,109 @@
+//! Idmapped mounts: the same files with other owners. Only root of the host may make them.
+
+use std::fs;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{AtFlags, CWD, fstatfs, statat};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::mount::{OpenTreeFlags, open_tree};
+use rustix::pipe::pipe;
+use rustix::process::{Pid, geteuid};
+use rustix::thread::UnshareFlags;
+
+use super::process::{Side, fork, last_errno, wait};
+use super::refusal::{Refusal, at, doing};
+use super::user_namespace::unshare;
+
+/// The owner that the files of the probe get.
+const MAPPED_USER: u32 = 100_000;
+
+/// `struct mount_attr` of `mount_setattr(2)`, which libc does not have for every target.
+#[repr(C)]
+struct MountAttributes {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    user_namespace: u64,
+}
+
+const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
+
+/// Clones the mount of `/` with another owner for its files, and looks who owns it. It is attached nowhere.
+pub(super) fn idmapped_mounts() -> Result<String, Refusal> {
+    if !geteuid().is_root() {
+        return Err(Refusal::Absent { what: "only root of the host may make them".to_owned() });
+    }
+    let owner = statat(CWD, "/", AtFlags::empty()).map_err(at("look at /"))?.st_uid;
+    let namespace = user_namespace_that_maps(owner)?;
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
+    let tree = open_tree(CWD, "/", flags).map_err(at("clone the mount of /"))?;
+    map_owners(&tree, &namespace)?;
+    let mapped = statat(&tree, "", AtFlags::EMPTY_PATH).map_err(at("look at the clone"))?.st_uid;
+    if mapped != MAPPED_USER {
+        return Err(Refusal::Ineffective {
+            step: "mount_setattr",
+            observed: format!("the owner of / is {mapped} and not {MAPPED_USER}"),
+        });
+    }
+    let kind = fstatfs(&tree).map_err(at("ask for the file system of /"))?.f_type;
+    Ok(format!("the file system of / (type {kind:#x}) was cloned with another owner"))
+}
+
+fn map_owners(tree: &OwnedFd, namespace: &fs::File) -> Result<(), Refusal> {
+    let attributes = MountAttributes {
+        set: MOUNT_ATTR_IDMAP,
+        clear: 0,
+        propagation: 0,
+        user_namespace: namespace.as_raw_fd().unsigned_abs().into(),
+    };
+    // SAFETY: the path is an empty C string, `attributes` is laid out as the kernel's `mount_attr`, its size is passed,
+    // and both descriptors and both pointers outlive the call, which only reads.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH,
+            &raw const attributes,
+            size_of::<MountAttributes>(),
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(at("mount_setattr with MOUNT_ATTR_IDMAP")(last_errno())) }
+}
+
+/// A user namespace in which `owner` is [`MAPPED_USER`] outside. A child makes it and lives until its maps are written.
+fn user_namespace_that_maps(owner: u32) -> Result<fs::File, Refusal> {
+    let (made_reader, made_writer) = pipe().map_err(at("make a pipe"))?;
+    let (done_reader, done_writer) = pipe().map_err(at("make a pipe"))?;
+    match fork()? {
+        Side::Child => {
+            drop((made_reader, done_writer));
+            let code = match unshare(UnshareFlags::NEWUSER) {
+                Ok(()) => i32::from(rustix::io::write(&made_writer, b"m").is_err()),
+                Err(errno) => errno.raw_os_error(),
+            };
+            drop(made_writer);
+            // Until the parent closes its end.
+            let _ = retry_on_intr(|| rustix::io::read(&done_reader, &mut [0]));
+            std::process::exit(code)
+        }
+        Side::Parent(child) => {
+            drop((made_writer, done_reader));
+            let made = retry_on_intr(|| rustix::io::read(&made_reader, &mut [0]));
+            let namespace = (made == Ok(1)).then(|| write_maps(child, owner));
+            drop(done_writer);
+            let code = wait(child)?.exit_status().unwrap_or_default();
+            namespace.unwrap_or_else(|| Err(at("make a user namespace")(Errno::from_raw_os_error(code))))
+        }
+    }
+}
+
+fn write_maps(child: Pid, owner: u32) -> Result<fs::File, Refusal> {
+    let directory = format!("/proc/{}", child.as_raw_nonzero());
+    for map in ["uid_map", "gid_map"] {
+        let path = format!("{directory}/{map}");
+        fs::write(&path, format!("{owner} {MAPPED_USER} 1")).map_err(doing(format!("write {path}")))?;
+    }
+    let path = format!("{directory}/ns/user");
+    fs::File::open(&path).map_err(doing(format!("open {path}")))
+}

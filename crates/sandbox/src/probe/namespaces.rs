@@ -1,0 +1,175 @@
+//! Every kind of namespace, left for a new one; and the system calls that start a process in them.
+
+use std::fs;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::{Signal, WaitId, WaitIdOptions, pidfd_send_signal, waitid};
+use rustix::thread::UnshareFlags;
+
+use super::process::{continue_in_child, die_with_parent, last_errno};
+use super::refusal::{Refusal, at, doing};
+use super::user_namespace::{enter_user_namespace, setting, unshare};
+
+/// A kind of namespace that needs a capability to be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Mount,
+    Pid,
+    Net,
+    Ipc,
+    Uts,
+    Cgroup,
+    Time,
+}
+
+impl Kind {
+    fn flag(self) -> UnshareFlags {
+        match self {
+            Self::Mount => UnshareFlags::NEWNS,
+            Self::Pid => UnshareFlags::NEWPID,
+            Self::Net => UnshareFlags::NEWNET,
+            Self::Ipc => UnshareFlags::NEWIPC,
+            Self::Uts => UnshareFlags::NEWUTS,
+            Self::Cgroup => UnshareFlags::NEWCGROUP,
+            Self::Time => UnshareFlags::NEWTIME,
+        }
+    }
+
+    /// The setting that limits how many there may be, and the option that the kernel is built with.
+    fn limit_and_option(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Mount => ("max_mnt_namespaces", "CONFIG_NAMESPACES"),
+            Self::Pid => ("max_pid_namespaces", "CONFIG_PID_NS"),
+            Self::Net => ("max_net_namespaces", "CONFIG_NET_NS"),
+            Self::Ipc => ("max_ipc_namespaces", "CONFIG_IPC_NS"),
+            Self::Uts => ("max_uts_namespaces", "CONFIG_UTS_NS"),
+            Self::Cgroup => ("max_cgroup_namespaces", "CONFIG_CGROUPS"),
+            Self::Time => ("max_time_namespaces", "CONFIG_TIME_NS"),
+        }
+    }
+
+    /// The link whose target changes; a new pid namespace has none before its first process.
+    fn link(self) -> Option<&'static str> {
+        match self {
+            Self::Mount => Some("/proc/self/ns/mnt"),
+            Self::Pid => None,
+            Self::Net => Some("/proc/self/ns/net"),
+            Self::Ipc => Some("/proc/self/ns/ipc"),
+            Self::Uts => Some("/proc/self/ns/uts"),
+            Self::Cgroup => Some("/proc/self/ns/cgroup"),
+            Self::Time => Some("/proc/self/ns/time_for_children"),
+        }
+    }
+}
+
+/// Makes a user namespace and is root in it.
+pub(super) fn user() -> Result<String, Refusal> {
+    enter_user_namespace()?;
+    Ok("made, with capabilities in it".to_owned())
+}
+
+/// Makes a user namespace inside a user namespace.
+pub(super) fn nested_user() -> Result<String, Refusal> {
+    enter_user_namespace()?;
+    enter_user_namespace()?;
+    Ok("made inside another one".to_owned())
+}
+
+/// Leaves one namespace for a new one, inside a new user namespace; where there is none, with the rights that we have,
+/// so that what is reported missing is the user namespace and not all of them.
+pub(super) fn other(kind: Kind) -> Result<String, Refusal> {
+    let limit = setting(&format!("user/{}", kind.limit_and_option().0));
+    let before = kind.link().map(read_link).transpose()?;
+    let without_user = enter_user_namespace().err();
+    let place =
+        if without_user.is_none() { "inside a new user namespace" } else { "without a user namespace" };
+    unshare(kind.flag()).map_err(|errno| without_user.unwrap_or_else(|| explain(kind, errno, limit)))?;
+    verify(kind, before.as_deref())?;
+    Ok(format!("made {place}"))
+}
+
+/// A namespace inside a new user namespace, for what is tried in it.
+pub(super) fn enter(kind: Kind) -> Result<(), Refusal> {
+    let limit = setting(&format!("user/{}", kind.limit_and_option().0));
+    enter_user_namespace()?;
+    unshare(kind.flag()).map_err(|errno| explain(kind, errno, limit))
+}
+
+fn verify(kind: Kind, before: Option<&str>) -> Result<(), Refusal> {
+    let step = "unshare";
+    let Some(link) = kind.link() else {
+        continue_in_child()?;
+        let id = std::process::id();
+        let observed = format!("the first process has the id {id}");
+        return if id == 1 { Ok(()) } else { Err(Refusal::Ineffective { step, observed }) };
+    };
+    let after = read_link(link)?;
+    if before == Some(after.as_str()) {
+        return Err(Refusal::Ineffective { step, observed: format!("{link} is still the same") });
+    }
+    Ok(())
+}
+
+fn read_link(link: &str) -> Result<String, Refusal> {
+    let target = fs::read_link(link).map_err(doing(format!("read {link}")))?;
+    Ok(target.display().to_string())
+}
+
+fn explain(kind: Kind, errno: Errno, limit: Option<u64>) -> Refusal {
+    let (setting, option) = kind.limit_and_option();
+    match errno {
+        Errno::NOSPC => Refusal::Explained {
+            reason: format!(
+                "user.{setting} ({}) is used up, here or in a namespace above",
+                limit.map_or("unreadable".to_owned(), |limit| limit.to_string())
+            ),
+            remedy: format!("sysctl -w user.{setting}=15000"),
+        },
+        Errno::INVAL => Refusal::Explained {
+            reason: format!("the kernel was built without {option}"),
+            remedy: "use a kernel of a distribution".to_owned(),
+        },
+        _ => at("unshare")(errno),
+    }
+}
+
+/// Starts a process with `clone3`, ends it through its descriptor, and sees that it was that signal.
+pub(super) fn clone3_with_pidfd() -> Result<String, Refusal> {
+    let pidfd = clone_sleeping_child()?;
+    pidfd_send_signal(pidfd.as_fd(), Signal::KILL).map_err(at("signal through a pidfd"))?;
+    let ended = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED).map_err(at("wait on a pidfd"))?;
+    let signal = ended.and_then(|status| status.terminating_signal());
+    if signal != Some(Signal::KILL.as_raw()) {
+        return Err(Refusal::Ineffective {
+            step: "a signal through a pidfd",
+            observed: format!("the child ended by {signal:?}"),
+        });
+    }
+    Ok("a child was started, signalled and waited for".to_owned())
+}
+
+fn clone_sleeping_child() -> Result<OwnedFd, Refusal> {
+    let mut descriptor: libc::c_int = -1;
+    // SAFETY: `clone_args` is a plain structure of integers, for which zero means "not used".
+    let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
+    arguments.flags = u64::from(libc::CLONE_PIDFD.cast_unsigned());
+    arguments.pidfd = (&raw mut descriptor).addr() as u64;
+    arguments.exit_signal = u64::from(libc::SIGCHLD.cast_unsigned());
+    // SAFETY: without CLONE_VM the child has its own copy of the memory, as after fork, and this process has one thread
+    // (see `process::fork`). The kernel reads `size_of` bytes of `arguments` and writes `descriptor`; both outlive the
+    // call.
+    let cloned =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>()) };
+    match cloned {
+        0 => {
+            die_with_parent();
+            loop {
+                rustix::event::pause();
+            }
+        }
+        -1 => Err(at("clone3")(last_errno())),
+        // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
+        _ => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
+    }
+}

@@ -1,0 +1,61 @@
+//! Forking inside the child of a probe, which has one thread.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, waitpid};
+
+use super::refusal::{Refusal, at};
+
+/// Which side of a fork this is.
+pub(super) enum Side {
+    Parent(Pid),
+    Child,
+}
+
+/// Copies this process. Only for the children of probes: they have one thread, so the copy may do anything.
+pub(super) fn fork() -> Result<Side, Refusal> {
+    // SAFETY: a copy of a threaded process may only call async-signal-safe functions. The process that gets here was
+    // executed as `menace __probe`, whose `main` does nothing before `child_main`, and no probe starts a thread.
+    let forked = unsafe { libc::fork() };
+    match forked {
+        0 => {
+            die_with_parent();
+            Ok(Side::Child)
+        }
+        -1 => Err(at("fork")(last_errno())),
+        pid => Ok(Side::Parent(Pid::from_raw(pid).expect("fork gives a positive id to the parent"))),
+    }
+}
+
+/// Goes on in a forked child, the first process of a new pid namespace. The parent waits for it and ends; what the probe
+/// returns is printed by the child.
+pub(super) fn continue_in_child() -> Result<(), Refusal> {
+    match fork()? {
+        Side::Child => Ok(()),
+        Side::Parent(child) => {
+            let code = wait(child)?.exit_status().unwrap_or(1);
+            std::process::exit(code)
+        }
+    }
+}
+
+/// Waits until a child has ended.
+pub(super) fn wait(child: Pid) -> Result<WaitStatus, Refusal> {
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Ok(Some((_, status))) => return Ok(status),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(at("wait for a child")(errno)),
+        }
+    }
+}
+
+/// Ends this process when its parent ends, so that no probe outlives the command that asked.
+pub(super) fn die_with_parent() {
+    // A process that cannot ask for this still ends when its work is done or its parent's time limit is over.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+}
+
+/// The error of the last raw system call.
+pub(super) fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::INVAL)
+}

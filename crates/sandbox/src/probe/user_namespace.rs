@@ -1,0 +1,152 @@
+//! Entering a new user namespace, and finding out who refuses it.
+
+use std::fs;
+use std::path::Path;
+
+use rustix::io::Errno;
+use rustix::process::{chroot, getegid, geteuid};
+use rustix::thread::{UnshareFlags, unshare_unsafe};
+
+use super::refusal::{Refusal, at, doing};
+
+/// Makes this process the root of a new user namespace, with its own user as the only one in it.
+pub(super) fn enter_user_namespace() -> Result<(), Refusal> {
+    let host = Host::read();
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
+    unshare(UnshareFlags::NEWUSER).map_err(|errno| host.explain(errno))?;
+    for (file, text) in [
+        ("setgroups", "deny".to_owned()),
+        ("uid_map", format!("0 {user} 1")),
+        ("gid_map", format!("0 {group} 1")),
+    ] {
+        let path = format!("/proc/self/{file}");
+        fs::write(&path, text).map_err(|error| host.explain_or(error, &path))?;
+    }
+    // AppArmor lets the namespace be made and then refuses every capability in it, so one has to be used.
+    chroot("/").map_err(|errno| host.explain(errno))
+}
+
+/// Leaves namespaces for new ones.
+pub(super) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
+    // SAFETY: rustix calls this unsafe because CLONE_FILES and CLONE_FS can pull descriptors and the working directory
+    // away from other threads. No caller passes those flags, and the child of a probe has one thread.
+    unsafe { unshare_unsafe(flags) }
+}
+
+/// The settings that can refuse a user namespace, read before it is tried.
+#[derive(Debug, Default)]
+struct Host {
+    unprivileged_clone: Option<u64>,
+    maximum: Option<u64>,
+    apparmor_restricts: Option<u64>,
+    is_filtered: bool,
+    is_in_chroot: bool,
+}
+
+impl Host {
+    fn read() -> Self {
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        Self {
+            unprivileged_clone: setting("kernel/unprivileged_userns_clone"),
+            maximum: setting("user/max_user_namespaces"),
+            apparmor_restricts: setting("kernel/apparmor_restrict_unprivileged_userns"),
+            is_filtered: status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"])),
+            // The root of a chroot is rarely a mount point, so the list has no line for it.
+            is_in_chroot: !mounts.lines().any(|line| line.split(' ').nth(4) == Some("/")),
+        }
+    }
+
+    fn explain_or(&self, error: std::io::Error, path: &str) -> Refusal {
+        match Errno::from_io_error(&error) {
+            Some(errno @ (Errno::PERM | Errno::ACCESS)) if self.apparmor_restricts == Some(1) => {
+                self.explain(errno)
+            }
+            _ => doing(format!("write {path}"))(error),
+        }
+    }
+
+    /// The likeliest cause, from the most specific to the most general.
+    fn explain(&self, errno: Errno) -> Refusal {
+        let is_refused = matches!(errno, Errno::PERM | Errno::ACCESS);
+        let (reason, remedy) = match errno {
+            Errno::NOSPC if self.maximum == Some(0) => {
+                ("user.max_user_namespaces is 0".to_owned(), "sysctl -w user.max_user_namespaces=15000".to_owned())
+            }
+            Errno::NOSPC => (
+                format!(
+                    "user.max_user_namespaces ({}) is used up, here or in a namespace above, or 32 are nested",
+                    self.maximum.map_or("unreadable".to_owned(), |maximum| maximum.to_string())
+                ),
+                "sysctl -w user.max_user_namespaces=100000 on the host".to_owned(),
+            ),
+            Errno::INVAL => (
+                "the kernel was built without CONFIG_USER_NS".to_owned(),
+                "use a kernel of a distribution".to_owned(),
+            ),
+            _ if is_refused && self.unprivileged_clone == Some(0) => (
+                "kernel.unprivileged_userns_clone is 0".to_owned(),
+                "sysctl -w kernel.unprivileged_userns_clone=1, or run as root".to_owned(),
+            ),
+            _ if is_refused && self.apparmor_restricts == Some(1) => (
+                "kernel.apparmor_restrict_unprivileged_userns is 1".to_owned(),
+                "sysctl -w kernel.apparmor_restrict_unprivileged_userns=0, or an AppArmor profile for menace with \
+                 `userns,`, or run as root"
+                    .to_owned(),
+            ),
+            _ if self.is_filtered && (is_refused || errno == Errno::NOSYS) => (
+                "a seccomp filter around this process refuses it, as containers have".to_owned(),
+                "start the container with --security-opt seccomp=unconfined, or a profile that allows unshare, \
+                 clone and mount"
+                    .to_owned(),
+            ),
+            Errno::PERM if self.is_in_chroot => (
+                "this process is in a chroot, where the kernel refuses user namespaces".to_owned(),
+                "run menace outside the chroot, or enter it with pivot_root".to_owned(),
+            ),
+            _ => return at("make a user namespace")(errno),
+        };
+        Refusal::Explained { reason: format!("no user namespace: {reason}"), remedy }
+    }
+}
+
+/// A number below `/proc/sys`, if the kernel has it.
+pub(super) fn setting(name: &str) -> Option<u64> {
+    fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(host: &Host, errno: Errno, reason: &str, remedy: &str) {
+        let refusal = host.explain(errno);
+        assert!(refusal.to_string().contains(reason), "{refusal}");
+        assert!(refusal.remedy().unwrap_or_default().contains(remedy), "{refusal:?}");
+    }
+
+    #[test]
+    fn each_cause_has_its_name_and_its_remedy() {
+        let none = Host::default();
+        let maximum = |maximum| Host { maximum: Some(maximum), ..Host::default() };
+        check(&maximum(0), Errno::NOSPC, "user.max_user_namespaces is 0", "max_user_namespaces=");
+        check(&maximum(7), Errno::NOSPC, "(7) is used up", "max_user_namespaces=");
+        check(&none, Errno::INVAL, "CONFIG_USER_NS", "kernel");
+        let host = Host { unprivileged_clone: Some(0), ..Host::default() };
+        check(&host, Errno::PERM, "unprivileged_userns_clone is 0", "unprivileged_userns_clone=1");
+        let host = Host { apparmor_restricts: Some(1), unprivileged_clone: Some(1), ..Host::default() };
+        check(&host, Errno::PERM, "apparmor_restrict_unprivileged_userns is 1", "userns=0");
+        check(&host, Errno::ACCESS, "apparmor_restrict_unprivileged_userns is 1", "userns=0");
+        let host = Host { is_filtered: true, is_in_chroot: true, ..Host::default() };
+        check(&host, Errno::PERM, "seccomp filter", "seccomp=unconfined");
+        let host = Host { is_in_chroot: true, ..Host::default() };
+        check(&host, Errno::PERM, "chroot", "outside");
+    }
+
+    #[test]
+    fn an_unknown_cause_is_not_guessed() {
+        let refusal = Host::default().explain(Errno::PERM);
+        assert!(matches!(refusal, Refusal::Call { source: Errno::PERM, .. }), "{refusal:?}");
+    }
+}

@@ -34,7 +34,12 @@ pub struct Outcome {
 impl Invocation {
     /// A run in `directory`, with `home` for the cache and nothing of the caller's environment but `PATH`.
     pub fn new(directory: &Path, home: &Path) -> Self {
-        let mut command = Command::new(menace_binary());
+        Self::of(menace_binary(), directory, home)
+    }
+
+    /// The same with another program, one that starts `menace` in a place of its own.
+    pub fn of(program: impl AsRef<OsStr>, directory: &Path, home: &Path) -> Self {
+        let mut command = Command::new(program);
         command
             .env_clear()
             .current_dir(directory)

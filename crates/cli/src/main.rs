@@ -22,9 +22,10 @@ use exit::Exit;
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
-    // Before anything else: what makes sandboxes must have one thread and nothing open.
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == menace_sandbox::native::LAUNCHER_ARGUMENT) {
-        return menace_sandbox::native::launcher_main();
+    // What makes namespaces must have one thread, so this comes before anything else.
+    let raw_arguments: Vec<_> = std::env::args_os().collect();
+    if let Some(code) = menace_sandbox::child_main(&raw_arguments) {
+        return code;
     }
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,

@@ -12,3 +12,15 @@ mod snapshot;
 pub use backend::{Backend, Event, Process, Sandbox};
 pub use error::SandboxError;
 pub use snapshot::Snapshot;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The binary is started again to make namespaces: as a launcher of sandboxes, or to find out what this host can do. A
+/// `main` calls this before anything else and returns what it returns, if that is not `None`.
+pub fn child_main(arguments: &[OsString]) -> Option<ExitCode> {
+    if arguments.get(1).is_some_and(|argument| argument == native::LAUNCHER_ARGUMENT) {
+        return Some(native::launcher_main());
+    }
+    probe::child_main(arguments)
+}

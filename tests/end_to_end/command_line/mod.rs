@@ -2,6 +2,7 @@
 
 mod config;
 mod doctor;
+mod doctor_isolation;
 mod example;
 mod init;
 mod map;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use menace_sandbox::probe::{self, Finding, Group};
 use serde::Serialize;
 
 use crate::configuration::Configuration;
@@ -15,17 +16,40 @@ use super::reading::cache_directory;
 #[derive(Debug, Serialize)]
 struct Check {
     name: &'static str,
-    /// Without it the commands that are there do not work.
+    group: &'static str,
+    /// Without it menace itself or the native sandbox does not work.
     required: bool,
     present: bool,
     /// A version, a path, or what went wrong.
     detail: String,
     purpose: &'static str,
-    remedy: &'static str,
+    remedy: String,
+}
+
+/// The group of what belongs to menace and not to the kernel.
+const OWN_GROUP: &str = "menace";
+
+/// The program that is running, even if its file was replaced since.
+const OWN_EXECUTABLE: &str = "/proc/self/exe";
+
+impl From<Finding> for Check {
+    fn from(finding: Finding) -> Self {
+        Self {
+            name: finding.name,
+            group: finding.group.name(),
+            required: finding.required,
+            present: finding.present,
+            detail: finding.detail,
+            purpose: finding.purpose,
+            remedy: finding.remedy,
+        }
+    }
 }
 
 pub(super) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
-    let checks = [data_directory(&configuration.data_directory()), scan_cache(cache_directory()), git()];
+    let mut checks = vec![data_directory(&configuration.data_directory()), scan_cache(cache_directory())];
+    checks.extend(probe::run(Path::new(OWN_EXECUTABLE)).into_iter().map(Check::from));
+    checks.push(git());
     let is_missing = checks.iter().any(|check| check.required && !check.present);
     if json {
         print_json(&checks)?;
@@ -39,11 +63,12 @@ fn data_directory(path: &Path) -> Check {
     let (present, detail) = writable(path);
     Check {
         name: "data directory",
+        group: OWN_GROUP,
         required: true,
         present,
         detail,
         purpose: "reports, histories and databases",
-        remedy: "choose a writable directory with --data-dir or SANDBOX_DATA_DIR",
+        remedy: "choose a writable directory with --data-dir or SANDBOX_DATA_DIR".to_owned(),
     }
 }
 
@@ -54,11 +79,12 @@ fn scan_cache(path: Option<PathBuf>) -> Check {
     };
     Check {
         name: "scan cache",
+        group: OWN_GROUP,
         required: false,
         present,
         detail,
         purpose: "a second scan reads only what changed",
-        remedy: "set XDG_CACHE_HOME to a writable directory",
+        remedy: "set XDG_CACHE_HOME to a writable directory".to_owned(),
     }
 }
 
@@ -74,11 +100,12 @@ fn git() -> Check {
     };
     Check {
         name: "git",
+        group: Group::Tools.name(),
         required: false,
         present,
         detail,
         purpose: "churn in the risk index",
-        remedy: "apt-get install git",
+        remedy: "apt-get install git".to_owned(),
     }
 }
 
@@ -110,20 +137,27 @@ fn doctor_table(checks: &[Check]) -> String {
         ("used for", Align::Left),
         ("how to get it", Align::Left),
     ]);
-    for check in checks {
-        let (mark, style) = match (check.present, check.required) {
-            (true, _) => ("yes", Style::Good),
-            (false, true) => ("MISSING", Style::Bad),
-            (false, false) => ("no", Style::Warning),
-        };
-        let remedy = if check.present { "" } else { check.remedy };
-        table.row([
-            Cell::styled(mark, style),
-            check.name.into(),
-            check.detail.clone().into(),
-            check.purpose.into(),
-            remedy.into(),
-        ]);
+    for group in checks.chunk_by(|one, other| one.group == other.group) {
+        table.row([Cell::from(""), Cell::styled(group[0].group, Style::Bold)]);
+        for check in group {
+            table.row(row(check));
+        }
     }
     table.text()
+}
+
+fn row(check: &Check) -> [Cell; 5] {
+    let (mark, style) = match (check.present, check.required) {
+        (true, _) => ("yes", Style::Good),
+        (false, true) => ("MISSING", Style::Bad),
+        (false, false) => ("no", Style::Warning),
+    };
+    let remedy = if check.present { "" } else { &check.remedy };
+    [
+        Cell::styled(mark, style),
+        check.name.into(),
+        check.detail.clone().into(),
+        check.purpose.into(),
+        remedy.into(),
+    ]
 }

@@ -26,17 +26,18 @@ pub struct OwnerMap {
 }
 
 impl OwnerMap {
-    /// Maps the owner of `directory` to `uid` and `gid`.
+    /// Maps the owner of `directory` to `uid` and `gid`. The process view is that of this process's own process
+    /// namespace: in another one the number of a child belongs to somebody else.
     ///
     /// # Safety
     ///
     /// The calling process has one thread, because it forks.
-    pub unsafe fn of(directory: &Path, uid: u32, gid: u32) -> Result<Self, StepError> {
+    pub unsafe fn of(directory: &Path, process_view: &Path, uid: u32, gid: u32) -> Result<Self, StepError> {
         let owner = fs::metadata(directory).step(|| format!("look at {}", directory.display()))?;
         // SAFETY: the caller has one thread.
         let forked = unsafe { fork_into(libc::CLONE_NEWUSER, None) }.step(|| "create a user namespace")?;
         let Forked::Parent { pid, pidfd } = forked else { wait_to_be_killed() };
-        let namespace = write_maps(pid, (owner.uid(), uid), (owner.gid(), gid));
+        let namespace = write_maps(&process_view.join(pid.to_string()), (owner.uid(), uid), (owner.gid(), gid));
         // It has served as soon as somebody holds its namespace.
         pidfd_send_signal(&pidfd, Signal::KILL).step(|| "end the holder of a user namespace")?;
         waitpid(Pid::from_raw(pid), WaitOptions::empty()).step(|| "reap the holder of a user namespace")?;
@@ -49,10 +50,10 @@ impl OwnerMap {
     }
 }
 
-fn write_maps(pid: i32, user: (u32, u32), group: (u32, u32)) -> io::Result<OwnedFd> {
-    fs::write(format!("/proc/{pid}/uid_map"), map_text(user.0, user.1))?;
-    fs::write(format!("/proc/{pid}/gid_map"), map_text(group.0, group.1))?;
-    Ok(fs::File::open(format!("/proc/{pid}/ns/user"))?.into())
+fn write_maps(process: &Path, user: (u32, u32), group: (u32, u32)) -> io::Result<OwnedFd> {
+    fs::write(process.join("uid_map"), map_text(user.0, user.1))?;
+    fs::write(process.join("gid_map"), map_text(group.0, group.1))?;
+    Ok(fs::File::open(process.join("ns/user"))?.into())
 }
 
 /// One id to where it belongs, all others to ids that nobody has.

@@ -53,7 +53,7 @@ pub struct Scratch {
 const LAYER: &str = "layer";
 
 impl Scratch {
-    /// Mounts the writable part below `root`, as `/workspace`, `/tmp` and `/dev/shm`.
+    /// Mounts the writable part below `root`, as `/workspace`, `/tmp` and `/dev/shm`. `/proc` is mounted there already.
     ///
     /// # Safety
     ///
@@ -78,7 +78,7 @@ impl Scratch {
             Lower::Empty => bind(&base.join(LAYER), &workspace, BindAccess::ReadWrite)?,
             Lower::ReadWrite(directory) => {
                 // SAFETY: the caller has one thread.
-                let (tree, mapped) = unsafe { host_directory(directory, BindAccess::ReadWrite, options)? };
+                let (tree, mapped) = unsafe { host_directory(root, directory, BindAccess::ReadWrite, options)? };
                 // Without the map everything in it would be somebody else's, and nothing could be written.
                 mapped?;
                 attach(&tree, &workspace)?;
@@ -87,7 +87,7 @@ impl Scratch {
                 let lower = base.join("lower");
                 make(&lower, 0o755, options.owner)?;
                 // SAFETY: the caller has one thread.
-                let (tree, mapped) = unsafe { host_directory(directory, BindAccess::ReadOnly, options)? };
+                let (tree, mapped) = unsafe { host_directory(root, directory, BindAccess::ReadOnly, options)? };
                 left_out.extend(mapped.err().map(|error| error.to_string()));
                 attach(&tree, &lower)?;
                 mount_layer(&base, &lower, &workspace, options)?;
@@ -108,6 +108,7 @@ impl Scratch {
 ///
 /// The calling process has one thread.
 unsafe fn host_directory(
+    root: &Path,
     directory: &Path,
     access: BindAccess,
     options: &ScratchOptions,
@@ -117,7 +118,7 @@ unsafe fn host_directory(
         return Ok((tree, Ok(())));
     }
     // SAFETY: the caller has one thread.
-    let owners = unsafe { OwnerMap::of(directory, options.owner.0, options.owner.1)? };
+    let owners = unsafe { OwnerMap::of(directory, &root.join("proc"), options.owner.0, options.owner.1)? };
     let mapped =
         map_owners(&tree, owners.namespace()).step(|| format!("map the owner of {}", directory.display()));
     Ok((tree, mapped))

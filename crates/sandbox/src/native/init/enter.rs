@@ -65,9 +65,9 @@ fn build_root(order: &Order) -> Result<Scratch, StepError> {
             PathBuf::from(STAGE)
         }
     };
+    mount_process_view(&stage)?;
     // SAFETY: this process has one thread: it was forked by the launcher, which has one.
     let scratch = unsafe { Scratch::mount(&stage, &order.scratch)? };
-    mount_process_view(&stage)?;
     mount_terminals(&stage)?;
     for mount in &order.mounts {
         mount_of_the_user(&stage, mount)?;

@@ -45,8 +45,11 @@ pub trait Sandbox: Send + Sync {
     ) -> Result<(), SandboxError>;
 
     /// Packs a file or directory of the sandbox into a tar archive, with paths relative to its parent.
-    async fn get(&self, path: &Path, archive: &mut (dyn AsyncWrite + Send + Unpin))
-    -> Result<(), SandboxError>;
+    async fn get(
+        &self,
+        path: &Path,
+        archive: &mut (dyn AsyncWrite + Send + Unpin),
+    ) -> Result<(), SandboxError>;
 
     /// What it takes now.
     async fn stats(&self) -> Result<Stats, SandboxError>;

@@ -4,7 +4,9 @@
 //! do a step gets an error that names it.
 
 mod backend;
+mod environment;
 mod error;
+pub mod fake;
 pub mod native;
 pub mod probe;
 mod snapshot;

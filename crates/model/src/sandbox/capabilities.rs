@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a backend can do on this host. Callers ask here and never for the kind of backend.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one question that callers ask by name")]
 pub struct Capabilities {
     /// `native`, `docker`, `qemu` or `fake`.
     pub backend: String,
@@ -21,6 +22,8 @@ pub struct Capabilities {
     pub reports_denied: bool,
     /// Commands can be given any user id inside.
     pub any_user: bool,
+    /// Host directories can be shared so that what is written inside is written to the host.
+    pub read_write: bool,
 }
 
 /// What can be limited or counted.
@@ -53,7 +56,10 @@ pub enum PauseMethod {
 
 /// What a sandbox was found to have, read from the kernel by its first process and compared with the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one answer of the kernel, and users read them by name")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one answer of the kernel, and users read them by name"
+)]
 pub struct Isolation {
     /// A user namespace of its own.
     pub user_ns: bool,

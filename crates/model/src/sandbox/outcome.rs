@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a command ended and what it took. A timeout, a full disk or a kill is a field, never a magic exit code.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one way to end, and several can be true at once")]
 pub struct ExecOutcome {
     /// What the command returned; nothing after a signal.
     pub exit_code: Option<i32>,

@@ -1,0 +1,102 @@
+//! The fake backend: which programs it has and what it refuses to promise.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use menace_model::sandbox::{Capabilities, PauseMethod, SandboxSpec};
+
+use super::host;
+use super::invocation::{Exit, Invocation};
+use super::machine::{Machine, Programs};
+use super::programs;
+use super::sandbox::FakeSandbox;
+use crate::{Backend, Sandbox, SandboxError, Snapshot};
+
+/// Sandboxes of one host have different names, also those of different fakes.
+static NEXT_SANDBOX: AtomicU64 = AtomicU64::new(0);
+
+/// Makes sandboxes in memory.
+pub struct FakeBackend {
+    programs: Arc<Programs>,
+}
+
+impl FakeBackend {
+    /// A backend with a few programs that behave like their namesakes: `cat`, `echo`, `env`, `sh`, `sleep` and so on.
+    pub fn new() -> Self {
+        Self { programs: Arc::new(programs::all()) }
+    }
+
+    /// The same with one more program, or with another one of this name. It is paused, killed and timed out where it
+    /// waits, so a program that does not wait cannot be.
+    #[must_use]
+    pub fn with_program<F, R>(mut self, name: impl Into<String>, program: F) -> Self
+    where
+        F: Fn(Invocation) -> R + Send + Sync + 'static,
+        R: Future<Output = Exit> + Send + 'static,
+    {
+        let mut programs = Programs::clone(&self.programs);
+        programs.insert(name.into(), Arc::new(move |invocation| Box::pin(program(invocation))));
+        self.programs = Arc::new(programs);
+        self
+    }
+
+    fn make(&self, spec: SandboxSpec) -> Result<Arc<FakeSandbox>, SandboxError> {
+        check_limits(&spec)?;
+        let files = host::read(&spec)?;
+        let number = NEXT_SANDBOX.fetch_add(1, Ordering::Relaxed);
+        let id = format!("fake-{}-{number}", std::process::id());
+        let machine = Machine::new(id, spec, Arc::clone(&self.programs), files);
+        Ok(Arc::new(FakeSandbox::new(machine)))
+    }
+}
+
+impl Default for FakeBackend {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Backend for FakeBackend {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            backend: "fake".to_owned(),
+            isolates: false,
+            // A program that is not polled cannot notice.
+            pause: Some(PauseMethod::Freezer),
+            snapshot: true,
+            any_user: true,
+            ..Capabilities::default()
+        }
+    }
+
+    async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        Ok(self.make(spec)?)
+    }
+
+    async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {
+        let sandbox = self.make(snapshot.spec.clone())?;
+        sandbox.restore(snapshot)?;
+        Ok(sandbox)
+    }
+}
+
+/// Disk, output and time are counted here. Open files need no counting: no program of the fake keeps one open.
+fn check_limits(spec: &SandboxSpec) -> Result<(), SandboxError> {
+    let limits = &spec.limits;
+    let asked = [
+        ("memory", limits.memory.is_some()),
+        ("cpus", limits.cpus.is_some()),
+        ("cpu_time", limits.cpu_time.is_some()),
+        ("pids", limits.pids.is_some()),
+    ];
+    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+        None => Ok(()),
+        Some((limit, _)) => Err(SandboxError::Refused {
+            problem: format!("the fake backend cannot keep the limit `{limit}`"),
+            hint: "ask capabilities().controllers first, or use a backend that has the controller".to_owned(),
+        }),
+    }
+}

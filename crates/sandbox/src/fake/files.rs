@@ -1,0 +1,215 @@
+//! The files of one fake sandbox: a map from absolute paths to nodes, and what the host had in their place.
+//!
+//! A node is shared with the map of the host until it is written to, so "was it written" is a comparison of pointers,
+//! and writing the same bytes again counts as written like it does in an overlay.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use menace_model::sandbox::FileChanges;
+
+use super::error_number;
+
+/// What a path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Node {
+    Directory { mode: u32 },
+    File { mode: u32, bytes: Vec<u8> },
+    Link { target: PathBuf },
+    Null,
+    Zero,
+}
+
+impl Node {
+    pub(super) const FILE_MODE: u32 = 0o644;
+    pub(super) const DIRECTORY_MODE: u32 = 0o755;
+
+    pub(super) fn directory() -> Self {
+        Self::Directory { mode: Self::DIRECTORY_MODE }
+    }
+
+    fn size(&self) -> u64 {
+        match self {
+            Self::File { bytes, .. } => bytes.len() as u64,
+            Self::Directory { .. } | Self::Link { .. } | Self::Null | Self::Zero => 0,
+        }
+    }
+
+    fn is_directory(&self) -> bool {
+        matches!(self, Self::Directory { .. })
+    }
+}
+
+pub(super) type Nodes = BTreeMap<PathBuf, Arc<Node>>;
+
+/// Every path that is given to its methods is absolute and resolved, but for [`Files::resolve`].
+#[derive(Debug)]
+pub(super) struct Files {
+    nodes: Nodes,
+    host: Nodes,
+    read_only: Vec<PathBuf>,
+    limit: u64,
+    used: u64,
+}
+
+impl Files {
+    /// The files of the host, of which those below `read_only` stay as they are, and space for `limit` bytes.
+    pub(super) fn new(host: Nodes, read_only: Vec<PathBuf>, limit: u64) -> Self {
+        Self { nodes: host.clone(), host, read_only, limit, used: 0 }
+    }
+
+    pub(super) fn get(&self, path: &Path) -> Option<&Node> {
+        self.nodes.get(path).map(Arc::as_ref)
+    }
+
+    /// Everything below a directory, parents before children.
+    pub(super) fn below<'a>(&'a self, directory: &'a Path) -> impl Iterator<Item = (&'a Path, &'a Node)> {
+        self.nodes
+            .range(directory.to_owned()..)
+            .map(|(path, node)| (path.as_path(), node.as_ref()))
+            .skip_while(move |(path, _)| *path == directory)
+            .take_while(move |(path, _)| path.starts_with(directory))
+    }
+
+    /// Bytes that were written and are still there.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.used >= self.limit
+    }
+
+    /// Makes a node or replaces one that is not a directory.
+    pub(super) fn insert(&mut self, path: &Path, node: Node) -> io::Result<()> {
+        self.check_writable(path)?;
+        match path.parent().map(|parent| self.get(parent)) {
+            Some(Some(Node::Directory { .. })) => {}
+            Some(Some(_)) => return Err(error_number::not_a_directory()),
+            Some(None) => return Err(error_number::missing()),
+            None => return Err(error_number::is_directory()),
+        }
+        match self.get(path) {
+            Some(Node::Directory { .. }) if !node.is_directory() => return Err(error_number::is_directory()),
+            Some(there) if node.is_directory() && !there.is_directory() => return Err(error_number::exists()),
+            _ => {}
+        }
+        let taken = self.used - self.written_size(path);
+        if node.size() > self.limit.saturating_sub(taken) {
+            return Err(error_number::disk_full());
+        }
+        self.used = taken + node.size();
+        self.nodes.insert(path.to_owned(), Arc::new(node));
+        Ok(())
+    }
+
+    /// Adds as many bytes to a file as there is space for, at least one, and says how many.
+    pub(super) fn append(&mut self, path: &Path, more: &[u8]) -> io::Result<usize> {
+        self.check_writable(path)?;
+        let taken = self.used - self.written_size(path);
+        let Some(node) = self.nodes.get_mut(path) else { return Err(error_number::missing()) };
+        let size = node.size();
+        let free = usize::try_from(self.limit.saturating_sub(taken + size)).unwrap_or(usize::MAX);
+        let fits = more.len().min(free);
+        if fits == 0 && !more.is_empty() {
+            return Err(error_number::disk_full());
+        }
+        match Arc::make_mut(node) {
+            Node::File { bytes, .. } => bytes.extend_from_slice(&more[..fits]),
+            Node::Directory { .. } => return Err(error_number::is_directory()),
+            Node::Link { .. } | Node::Null | Node::Zero => return Err(error_number::invalid()),
+        }
+        self.used = taken + size + fits as u64;
+        Ok(fits)
+    }
+
+    /// Changes the mode of a file or directory.
+    pub(super) fn set_mode(&mut self, path: &Path, new_mode: u32) -> io::Result<()> {
+        let node = match self.get(path) {
+            Some(Node::File { bytes, .. }) => Node::File { mode: new_mode, bytes: bytes.clone() },
+            Some(Node::Directory { .. }) => Node::Directory { mode: new_mode },
+            Some(_) => return Err(error_number::not_allowed()),
+            None => return Err(error_number::missing()),
+        };
+        self.insert(path, node)
+    }
+
+    /// Removes a file, a link or an empty directory.
+    pub(super) fn remove(&mut self, path: &Path) -> io::Result<()> {
+        self.check_writable(path)?;
+        match self.get(path) {
+            None => return Err(error_number::missing()),
+            Some(Node::Null | Node::Zero) => return Err(error_number::not_allowed()),
+            Some(_) if self.below(path).next().is_some() => return Err(error_number::not_empty()),
+            Some(_) => {}
+        }
+        self.used -= self.written_size(path);
+        self.nodes.remove(path);
+        Ok(())
+    }
+
+    /// Makes a directory and those above it that are missing.
+    pub(super) fn make_directories(&mut self, path: &Path) -> io::Result<()> {
+        match self.get(path) {
+            Some(Node::Directory { .. }) => return Ok(()),
+            Some(_) => return Err(error_number::not_a_directory()),
+            None => {}
+        }
+        if let Some(parent) = path.parent() {
+            self.make_directories(parent)?;
+        }
+        self.insert(path, Node::directory())
+    }
+
+    /// What is different from the host.
+    pub(super) fn changes(&self) -> FileChanges {
+        let written =
+            self.nodes.keys().filter(|path| self.is_written(path) && !is_directory(&self.nodes, path));
+        let deleted = self.host.keys().filter(|path| {
+            !is_directory(&self.host, path) && self.nodes.get(*path).is_none_or(|node| node.is_directory())
+        });
+        FileChanges { written: texts(written), deleted: texts(deleted) }
+    }
+
+    /// What a snapshot keeps: what was written, and the directories in which something was written or deleted.
+    pub(super) fn changed_nodes(&self) -> Vec<(&Path, &Node)> {
+        let gone = self.host.keys().filter(|path| !self.nodes.contains_key(*path));
+        let changed: Vec<&PathBuf> =
+            self.nodes.keys().filter(|path| self.is_written(path)).chain(gone).collect();
+        let mut kept: BTreeMap<&Path, &Node> = BTreeMap::new();
+        for path in changed {
+            let around = path.ancestors().filter_map(|place| Some((place, self.get(place)?)));
+            kept.extend(around.filter(|(place, node)| *place == path || node.is_directory()));
+        }
+        kept.remove(Path::new("/"));
+        kept.into_iter().collect()
+    }
+
+    fn is_written(&self, path: &Path) -> bool {
+        match (self.nodes.get(path), self.host.get(path)) {
+            (Some(now), Some(before)) => !Arc::ptr_eq(now, before),
+            (now, _) => now.is_some(),
+        }
+    }
+
+    fn written_size(&self, path: &Path) -> u64 {
+        if self.is_written(path) { self.get(path).map_or(0, Node::size) } else { 0 }
+    }
+
+    fn check_writable(&self, path: &Path) -> io::Result<()> {
+        if self.read_only.iter().any(|mount| path.starts_with(mount)) {
+            return Err(error_number::read_only());
+        }
+        Ok(())
+    }
+}
+
+fn is_directory(nodes: &Nodes, path: &Path) -> bool {
+    nodes.get(path).is_some_and(|node| node.is_directory())
+}
+
+fn texts<'a>(paths: impl Iterator<Item = &'a PathBuf>) -> Vec<String> {
+    paths.map(|path| path.to_string_lossy().into_owned()).collect()
+}

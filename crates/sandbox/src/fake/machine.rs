@@ -1,0 +1,96 @@
+//! What the commands of one fake sandbox share: files, programs, and whether they may go on.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use menace_model::sandbox::SandboxSpec;
+use tokio::sync::watch;
+
+use super::error_number;
+use super::files::{Files, Node};
+use super::invocation::Program;
+use super::resolve::LastLink;
+use crate::SandboxError;
+
+pub(super) type Programs = BTreeMap<String, Program>;
+
+/// Where the programs of the fake are said to be.
+const PROGRAM_DIRECTORIES: [&str; 2] = ["/usr/bin", "/bin"];
+
+pub(super) struct Machine {
+    pub(super) id: String,
+    pub(super) spec: SandboxSpec,
+    programs: Arc<Programs>,
+    files: Mutex<Files>,
+    pub(super) paused: watch::Sender<bool>,
+    pub(super) destroyed: watch::Sender<bool>,
+    pub(super) running: watch::Sender<u64>,
+    next_process: AtomicU64,
+}
+
+impl Machine {
+    pub(super) fn new(id: String, spec: SandboxSpec, programs: Arc<Programs>, files: Files) -> Self {
+        Self {
+            id,
+            spec,
+            programs,
+            files: Mutex::new(files),
+            paused: watch::Sender::new(false),
+            destroyed: watch::Sender::new(false),
+            running: watch::Sender::new(0),
+            // The number 1 is that of the first process of a sandbox, which is no command.
+            next_process: AtomicU64::new(2),
+        }
+    }
+
+    pub(super) fn files(&self) -> MutexGuard<'_, Files> {
+        // A registered program may panic, but not while it holds the files: it never gets hold of them itself.
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn check_alive(&self) -> Result<(), SandboxError> {
+        if *self.destroyed.borrow() { Err(SandboxError::Gone { id: self.id.clone() }) } else { Ok(()) }
+    }
+
+    pub(super) fn new_process_number(&self) -> u64 {
+        self.next_process.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The program that a command names, looked up like `execvp` does.
+    pub(super) fn find_program(
+        &self,
+        command: &[String],
+        environment: &BTreeMap<String, String>,
+    ) -> io::Result<Program> {
+        let called = command.first().ok_or_else(error_number::missing)?;
+        let name = match called.rsplit_once('/') {
+            Some((directory, name)) if PROGRAM_DIRECTORIES.contains(&directory) => name,
+            Some(_) => return Err(self.why_not_a_program(called)),
+            None if searches_programs(environment) => called.as_str(),
+            None => return Err(error_number::missing()),
+        };
+        self.programs.get(name).cloned().ok_or_else(error_number::missing)
+    }
+
+    fn why_not_a_program(&self, called: &str) -> io::Error {
+        let files = self.files();
+        match files.resolve(Path::new("/"), Path::new(called), LastLink::Follow) {
+            Err(error) => error,
+            Ok(path) => match files.get(&path) {
+                None => error_number::missing(),
+                Some(Node::File { mode, .. }) if mode & 0o111 != 0 => {
+                    io::Error::new(io::ErrorKind::Unsupported, "the fake backend does not execute files")
+                }
+                Some(_) => io::Error::from_raw_os_error(libc::EACCES),
+            },
+        }
+    }
+}
+
+fn searches_programs(environment: &BTreeMap<String, String>) -> bool {
+    let path = environment.get("PATH").map_or("/bin:/usr/bin", String::as_str);
+    path.split(':').any(|directory| PROGRAM_DIRECTORIES.contains(&directory))
+}

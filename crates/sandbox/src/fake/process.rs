@@ -1,0 +1,113 @@
+//! A running command as its starter sees it.
+
+use std::io;
+
+use async_trait::async_trait;
+use menace_model::sandbox::ExecOutcome;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::error_number;
+use super::streams::CHUNK;
+use crate::{Event, Process, SandboxError};
+
+/// The highest signal of Linux.
+const LAST_SIGNAL: i32 = 64;
+
+pub(super) struct FakeProcess {
+    /// Nothing once it was closed.
+    pub(super) stdin: Option<DuplexStream>,
+    /// Nothing once its end was read, like stderr.
+    pub(super) stdout: Option<DuplexStream>,
+    pub(super) stderr: Option<DuplexStream>,
+    pub(super) signals: mpsc::UnboundedSender<i32>,
+    /// Nothing once the outcome was told.
+    pub(super) outcome: Option<JoinHandle<ExecOutcome>>,
+}
+
+#[async_trait]
+impl Process for FakeProcess {
+    async fn next(&mut self) -> Result<Event, SandboxError> {
+        while self.stdout.is_some() || self.stderr.is_some() {
+            let (mut printed, mut complained) = (vec![0; CHUNK], vec![0; CHUNK]);
+            tokio::select! {
+                count = read(&mut self.stdout, &mut printed) => {
+                    if let Some(bytes) = taken(count?, printed, &mut self.stdout) {
+                        return Ok(Event::Stdout(bytes));
+                    }
+                }
+                count = read(&mut self.stderr, &mut complained) => {
+                    if let Some(bytes) = taken(count?, complained, &mut self.stderr) {
+                        return Ok(Event::Stderr(bytes));
+                    }
+                }
+            }
+        }
+        let Some(outcome) = &mut self.outcome else {
+            return Err(SandboxError::Protocol("the command has ended already".to_owned()));
+        };
+        let outcome = outcome.await;
+        self.outcome = None;
+        match outcome {
+            Ok(outcome) => Ok(Event::Exited(Box::new(outcome))),
+            Err(error) => {
+                Err(SandboxError::Protocol(format!("a program of the fake did not end well: {error}")))
+            }
+        }
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError> {
+        let written = match &mut self.stdin {
+            Some(stdin) => stdin.write_all(bytes).await,
+            None => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        written.map_err(SandboxError::io("write to the stdin of a command"))
+    }
+
+    async fn close_stdin(&mut self) -> Result<(), SandboxError> {
+        self.stdin = None;
+        Ok(())
+    }
+
+    async fn signal(&mut self, signal: i32) -> Result<(), SandboxError> {
+        let refused = match signal {
+            libc::SIGSTOP | libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU => Err(SandboxError::Refused {
+                problem: format!("the fake backend cannot stop a command with signal {signal}"),
+                hint: "pause the sandbox".to_owned(),
+            }),
+            0..=LAST_SIGNAL => Ok(()),
+            _ => Err(SandboxError::io("send a signal")(error_number::invalid())),
+        };
+        refused?;
+        // Nobody receives it after the end of the command, and then it has no effect, as with a process of the kernel
+        // that was not waited for yet.
+        let _ended = self.signals.send(signal);
+        Ok(())
+    }
+}
+
+impl Drop for FakeProcess {
+    fn drop(&mut self) {
+        if let Some(outcome) = &self.outcome {
+            outcome.abort();
+        }
+    }
+}
+
+async fn read(stream: &mut Option<DuplexStream>, bytes: &mut [u8]) -> Result<usize, SandboxError> {
+    match stream {
+        Some(stream) => stream.read(bytes).await.map_err(SandboxError::io("read what a command prints")),
+        None => std::future::pending().await,
+    }
+}
+
+/// What was read, or nothing at the end of the stream, which is closed then.
+fn taken(count: usize, mut bytes: Vec<u8>, stream: &mut Option<DuplexStream>) -> Option<Vec<u8>> {
+    if count == 0 {
+        *stream = None;
+        return None;
+    }
+    bytes.truncate(count);
+    Some(bytes)
+}

@@ -1,0 +1,111 @@
+//! Programs that read and write streams.
+
+use std::path::Path;
+
+use super::complaint::{Complaint, Finished, about, unknown};
+use crate::fake::invocation::{Invocation, WriteStart};
+use crate::fake::streams::{CHUNK, Input, Output};
+
+pub(super) async fn cat(it: Invocation) -> Finished {
+    if it.arguments().is_empty() {
+        return copy(&it.stdin, usize::MAX, &it).await;
+    }
+    for path in it.arguments() {
+        let input = open(&it, path)?;
+        copy(&input, usize::MAX, &it).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn head(it: Invocation) -> Finished {
+    let (count, input) = match it.arguments() {
+        [option, count] if option == "-c" => (count, it.stdin.clone()),
+        [option, count, path] if option == "-c" => (count, open(&it, path)?),
+        other => return Err(unknown(other)),
+    };
+    let count = count.parse().map_err(|_| Complaint(format!("invalid number of bytes: {count}")))?;
+    copy(&input, count, &it).await
+}
+
+pub(super) async fn tee(it: Invocation) -> Finished {
+    let (start, paths) = match it.arguments() {
+        [option, paths @ ..] if option == "-a" => (WriteStart::End, paths),
+        paths => (WriteStart::Empty, paths),
+    };
+    let mut outputs = vec![it.stdout.clone()];
+    for path in paths {
+        refuse_option(path, paths)?;
+        outputs.push(it.open_output(Path::new(path), start).map_err(about(path))?);
+    }
+    loop {
+        let bytes = it.stdin.read(CHUNK).await?;
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        for output in &outputs {
+            output.write(&bytes).await?;
+        }
+    }
+}
+
+pub(super) async fn echo(it: Invocation) -> Finished {
+    let (words, end) = match it.arguments() {
+        [option, words @ ..] if option == "-n" => (words, ""),
+        words => (words, "\n"),
+    };
+    Ok(it.print(words.join(" ") + end).await?)
+}
+
+pub(super) async fn yes(it: Invocation) -> Finished {
+    let line = if it.arguments().is_empty() { "y".to_owned() } else { it.arguments().join(" ") } + "\n";
+    let chunk = line.repeat(CHUNK.div_ceil(line.len()));
+    loop {
+        it.print(&chunk).await?;
+    }
+}
+
+pub(super) async fn seq(it: Invocation) -> Finished {
+    let number = |text: &String| {
+        text.parse::<u64>().map_err(|_| Complaint(format!("invalid floating point argument: {text}")))
+    };
+    let (first, last) = match it.arguments() {
+        [last] => (1, number(last)?),
+        [first, last] => (number(first)?, number(last)?),
+        other => return Err(unknown(other)),
+    };
+    let mut chunk = String::new();
+    for number in first..=last {
+        chunk += &format!("{number}\n");
+        if chunk.len() >= CHUNK {
+            it.print(&chunk).await?;
+            chunk.clear();
+        }
+    }
+    Ok(it.print(&chunk).await?)
+}
+
+fn open(it: &Invocation, path: &str) -> Result<Input, Complaint> {
+    if path == "-" {
+        return Ok(it.stdin.clone());
+    }
+    refuse_option(path, it.arguments())?;
+    it.open_input(Path::new(path)).map_err(about(path))
+}
+
+fn refuse_option(path: &str, arguments: &[String]) -> Finished {
+    if path.starts_with('-') { Err(unknown(arguments)) } else { Ok(()) }
+}
+
+async fn copy(input: &Input, most: usize, it: &Invocation) -> Finished {
+    let output: &Output = &it.stdout;
+    let mut left = most;
+    while left > 0 {
+        let bytes = input.read(left).await?;
+        if bytes.is_empty() {
+            break;
+        }
+        left -= bytes.len();
+        output.write(&bytes).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! Every program by its name.
+
+use std::sync::Arc;
+
+use super::complaint::finish;
+use super::{files, streams, surroundings};
+use crate::fake::invocation::{Exit, Invocation, ProgramFuture};
+use crate::fake::machine::Programs;
+use crate::fake::shell;
+
+type Start = fn(Invocation) -> ProgramFuture;
+
+const PROGRAMS: [(&str, Start); 19] = [
+    ("cat", |it| Box::pin(finish(it.clone(), streams::cat(it)))),
+    ("chmod", |it| Box::pin(finish(it.clone(), async move { files::chmod(&it) }))),
+    ("echo", |it| Box::pin(finish(it.clone(), streams::echo(it)))),
+    ("env", |it| Box::pin(surroundings::env(it))),
+    ("false", |_| Box::pin(async { Exit::Code(1) })),
+    ("head", |it| Box::pin(finish(it.clone(), streams::head(it)))),
+    ("id", |it| Box::pin(finish(it.clone(), surroundings::id(it)))),
+    ("ln", |it| Box::pin(finish(it.clone(), async move { files::ln(&it) }))),
+    ("ls", |it| Box::pin(finish(it.clone(), files::ls(it)))),
+    ("mkdir", |it| Box::pin(finish(it.clone(), async move { files::mkdir(&it) }))),
+    ("pwd", |it| Box::pin(finish(it.clone(), surroundings::pwd(it)))),
+    ("rm", |it| Box::pin(finish(it.clone(), async move { files::rm(&it) }))),
+    ("seq", |it| Box::pin(finish(it.clone(), streams::seq(it)))),
+    ("sh", |it| Box::pin(shell::run(it))),
+    ("sleep", |it| Box::pin(finish(it.clone(), surroundings::sleep(it)))),
+    ("tee", |it| Box::pin(finish(it.clone(), streams::tee(it)))),
+    ("test", |it| Box::pin(files::test(it))),
+    ("true", |_| Box::pin(async { Exit::Code(0) })),
+    ("yes", |it| Box::pin(finish(it.clone(), streams::yes(it)))),
+];
+
+/// The programs that every fake has.
+pub(in crate::fake) fn all() -> Programs {
+    PROGRAMS.into_iter().map(|(name, start)| (name.to_owned(), Arc::new(start) as _)).collect()
+}

@@ -1,0 +1,78 @@
+//! From a path as a program says it to the path that it means: `.`, `..` and links, like the kernel follows them.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use super::error_number;
+use super::files::{Files, Node};
+
+/// As many links as Linux follows in one path.
+const MOST_LINKS: usize = 40;
+
+/// Whether a link at the end of a path is followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LastLink {
+    Follow,
+    Keep,
+}
+
+impl Files {
+    /// The absolute path without links that `path` means in `directory`. Its last part may be missing, nothing else.
+    pub(super) fn resolve(&self, directory: &Path, path: &Path, last: LastLink) -> io::Result<PathBuf> {
+        let mut links = 0;
+        self.walk(directory.to_owned(), path, last, &mut links)
+    }
+
+    fn walk(&self, start: PathBuf, path: &Path, last: LastLink, links: &mut usize) -> io::Result<PathBuf> {
+        if path.as_os_str().is_empty() {
+            return Err(error_number::missing());
+        }
+        let mut place = start;
+        let mut parts = path.components().peekable();
+        while let Some(part) = parts.next() {
+            let is_last = parts.peek().is_none();
+            place = self.step(place, part, is_last, last, links)?;
+        }
+        Ok(place)
+    }
+
+    fn step(
+        &self,
+        place: PathBuf,
+        part: Component<'_>,
+        is_last: bool,
+        last: LastLink,
+        links: &mut usize,
+    ) -> io::Result<PathBuf> {
+        let name = match part {
+            Component::RootDir | Component::Prefix(_) => return Ok(PathBuf::from("/")),
+            Component::CurDir => return self.checked_directory(place),
+            Component::ParentDir => {
+                let place = self.checked_directory(place)?;
+                return Ok(place.parent().map_or_else(|| PathBuf::from("/"), Path::to_owned));
+            }
+            Component::Normal(name) => name,
+        };
+        let directory = self.checked_directory(place)?;
+        let next = directory.join(name);
+        match self.get(&next) {
+            Some(Node::Link { target }) if !(is_last && last == LastLink::Keep) => {
+                *links += 1;
+                if *links > MOST_LINKS {
+                    return Err(error_number::too_many_links());
+                }
+                let last_of_target = if is_last { last } else { LastLink::Follow };
+                self.walk(directory, target, last_of_target, links)
+            }
+            _ => Ok(next),
+        }
+    }
+
+    fn checked_directory(&self, place: PathBuf) -> io::Result<PathBuf> {
+        match self.get(&place) {
+            Some(Node::Directory { .. }) => Ok(place),
+            Some(_) => Err(error_number::not_a_directory()),
+            None => Err(error_number::missing()),
+        }
+    }
+}

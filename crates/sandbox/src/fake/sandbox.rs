@@ -1,0 +1,212 @@
+//! One fake sandbox.
+
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use menace_model::sandbox::{ExecOutcome, ExecRequest, FileChanges, Isolation, Stats, Usage, WORKSPACE};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
+use tokio::sync::mpsc;
+
+use super::archive;
+use super::error_number::reason;
+use super::files::Node;
+use super::invocation::Invocation;
+use super::machine::Machine;
+use super::process::FakeProcess;
+use super::resolve::LastLink;
+use super::streams::{Input, Output, PIPE_CAPACITY};
+use super::supervise::{Running, supervise};
+use crate::environment::command_environment;
+use crate::{Event, Process, Sandbox, SandboxError, Snapshot};
+
+pub(super) struct FakeSandbox {
+    machine: Arc<Machine>,
+}
+
+impl FakeSandbox {
+    pub(super) fn new(machine: Machine) -> Self {
+        Self { machine: Arc::new(machine) }
+    }
+
+    /// Does to new files what was done to those of the snapshot.
+    pub(super) fn restore(&self, snapshot: &Snapshot) -> Result<(), SandboxError> {
+        archive::restore(&mut self.machine.files(), snapshot)
+    }
+
+    fn start(&self, request: ExecRequest) -> Result<FakeProcess, SandboxError> {
+        self.machine.check_alive()?;
+        let machine = &self.machine;
+        let environment = command_environment(&machine.spec, &request);
+        let directory = self.start_directory(request.directory.as_deref())?;
+        let program = machine.find_program(&request.command, &environment).map_err(|source| {
+            SandboxError::Start { program: request.command.first().cloned().unwrap_or_default(), source }
+        })?;
+        let (stdin, stdin_inside) = duplex(PIPE_CAPACITY);
+        let (stdout, stdout_inside) = duplex(PIPE_CAPACITY);
+        let (stderr, stderr_inside) = duplex(PIPE_CAPACITY);
+        let invocation = Invocation {
+            command: request.command,
+            environment,
+            directory,
+            machine: Arc::clone(machine),
+            stdin: Input::new(Cursor::new(request.stdin).chain(stdin_inside)),
+            stdout: Output::new(stdout_inside),
+            stderr: Output::new(stderr_inside),
+        };
+        let (signals, received) = mpsc::unbounded_channel();
+        let running = supervise(Running::new(machine), program(invocation), received, request.timeout);
+        Ok(FakeProcess {
+            stdin: Some(stdin),
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            signals,
+            outcome: Some(tokio::spawn(running)),
+        })
+    }
+
+    fn start_directory(&self, asked: Option<&Path>) -> Result<PathBuf, SandboxError> {
+        let asked = asked.unwrap_or(Path::new(WORKSPACE));
+        let cannot_enter =
+            |reason: String| SandboxError::Inside { action: "start in", path: asked.to_owned(), reason };
+        let files = self.machine.files();
+        let directory = files
+            .resolve(Path::new(WORKSPACE), asked, LastLink::Follow)
+            .map_err(|error| cannot_enter(reason(&error)))?;
+        match files.get(&directory) {
+            Some(Node::Directory { .. }) => Ok(directory),
+            Some(_) => Err(cannot_enter("not a directory".to_owned())),
+            None => Err(cannot_enter("no such directory".to_owned())),
+        }
+    }
+}
+
+impl Drop for FakeSandbox {
+    fn drop(&mut self) {
+        self.machine.destroyed.send_replace(true);
+    }
+}
+
+#[async_trait]
+impl Sandbox for FakeSandbox {
+    fn id(&self) -> &str {
+        &self.machine.id
+    }
+
+    async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
+        let mut process = self.start(request)?;
+        process.close_stdin().await?;
+        let limit = usize::try_from(self.machine.spec.limits.output).unwrap_or(usize::MAX);
+        let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
+        loop {
+            match process.next().await? {
+                Event::Stdout(bytes) => stdout.add(&bytes),
+                Event::Stderr(bytes) => stderr.add(&bytes),
+                Event::Exited(mut outcome) => {
+                    outcome.truncated = stdout.truncated || stderr.truncated;
+                    outcome.stdout = stdout.text();
+                    outcome.stderr = stderr.text();
+                    return Ok(*outcome);
+                }
+            }
+        }
+    }
+
+    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError> {
+        Ok(Box::new(self.start(request)?))
+    }
+
+    async fn put(
+        &self,
+        directory: &Path,
+        archive: &mut (dyn AsyncRead + Send + Unpin),
+    ) -> Result<(), SandboxError> {
+        self.machine.check_alive()?;
+        let mut bytes = Vec::new();
+        archive.read_to_end(&mut bytes).await.map_err(SandboxError::io("read the archive"))?;
+        archive::unpack(&mut self.machine.files(), directory, bytes.as_slice())
+    }
+
+    async fn get(
+        &self,
+        path: &Path,
+        archive: &mut (dyn AsyncWrite + Send + Unpin),
+    ) -> Result<(), SandboxError> {
+        self.machine.check_alive()?;
+        let bytes = archive::pack(&self.machine.files(), path)?;
+        archive.write_all(&bytes).await.map_err(SandboxError::io("write the archive"))?;
+        archive.flush().await.map_err(SandboxError::io("write the archive"))
+    }
+
+    async fn stats(&self) -> Result<Stats, SandboxError> {
+        self.machine.check_alive()?;
+        Ok(Stats {
+            // Nothing here is a process of its own that anybody could measure.
+            usage: Usage::default(),
+            memory_bytes: None,
+            pids: Some(*self.machine.running.borrow()),
+            disk_bytes: Some(self.machine.files().used()),
+        })
+    }
+
+    async fn changes(&self) -> Result<FileChanges, SandboxError> {
+        self.machine.check_alive()?;
+        Ok(self.machine.files().changes())
+    }
+
+    async fn isolation(&self) -> Result<Isolation, SandboxError> {
+        self.machine.check_alive()?;
+        Ok(Isolation::default())
+    }
+
+    async fn pause(&self) -> Result<(), SandboxError> {
+        self.machine.check_alive()?;
+        self.machine.paused.send_replace(true);
+        Ok(())
+    }
+
+    async fn resume(&self) -> Result<(), SandboxError> {
+        self.machine.check_alive()?;
+        self.machine.paused.send_replace(false);
+        Ok(())
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, SandboxError> {
+        self.machine.check_alive()?;
+        archive::snapshot(&self.machine.files(), &self.machine.spec)
+    }
+
+    async fn destroy(&self) -> Result<(), SandboxError> {
+        self.machine.destroyed.send_replace(true);
+        let mut running = self.machine.running.subscribe();
+        running
+            .wait_for(|count| *count == 0)
+            .await
+            .expect("the machine owns the sender and is borrowed here");
+        Ok(())
+    }
+}
+
+/// The beginning of what a command prints.
+struct Kept {
+    bytes: Vec<u8>,
+    limit: usize,
+    truncated: bool,
+}
+
+impl Kept {
+    fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit, truncated: false }
+    }
+
+    fn add(&mut self, more: &[u8]) {
+        let fits = more.len().min(self.limit - self.bytes.len());
+        self.bytes.extend_from_slice(&more[..fits]);
+        self.truncated |= fits < more.len();
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.bytes).into_owned()
+    }
+}

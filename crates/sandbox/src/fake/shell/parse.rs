@@ -1,0 +1,279 @@
+//! From the text of a script to commands.
+
+/// A command of a script and when it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) when: When,
+    pub(super) words: Vec<Word>,
+    pub(super) redirections: Vec<Redirection>,
+}
+
+/// Whether a command runs after the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum When {
+    Always,
+    AfterSuccess,
+    AfterFailure,
+}
+
+/// A word, in pieces that are expanded one by one.
+pub(super) type Word = Vec<Piece>;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// Letters that mean themselves.
+    Text(String),
+    /// A variable; its value is split into words unless it was quoted.
+    Variable { name: String, quoted: bool },
+}
+
+/// Where a stream of a command goes or comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Redirection {
+    Input(Word),
+    Output {
+        stream: Stream,
+        append: bool,
+        path: Word,
+    },
+    /// This stream goes where the other one goes.
+    Same {
+        stream: Stream,
+        other: Stream,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// Words that begin something which this shell does not have.
+const RESERVED: [&str; 16] = [
+    "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!",
+    "{", "}",
+];
+
+/// The commands of a script, or what this shell does not understand in it.
+pub(super) fn parse(script: &str) -> Result<Vec<Step>, String> {
+    let letters: Vec<char> = script.chars().collect();
+    Parser { letters, position: 0, step: empty_step(When::Always), steps: Vec::new() }.script()
+}
+
+fn empty_step(when: When) -> Step {
+    Step { when, words: Vec::new(), redirections: Vec::new() }
+}
+
+struct Parser {
+    letters: Vec<char>,
+    position: usize,
+    step: Step,
+    steps: Vec<Step>,
+}
+
+impl Parser {
+    fn script(mut self) -> Result<Vec<Step>, String> {
+        while let Some(letter) = self.peek() {
+            match letter {
+                ' ' | '\t' => self.position += 1,
+                '\n' | ';' => {
+                    self.position += 1;
+                    self.end_step(When::Always)?;
+                }
+                '&' | '|' => self.connector(letter)?,
+                '<' | '>' => {
+                    let redirection = self.redirection(Stream::Stdout)?;
+                    self.step.redirections.push(redirection);
+                }
+                '2' if self.peek_after() == Some('>') && self.is_at_word_start() => {
+                    self.position += 1;
+                    let redirection = self.redirection(Stream::Stderr)?;
+                    self.step.redirections.push(redirection);
+                }
+                _ => {
+                    let word = self.word()?;
+                    self.step.words.push(word);
+                }
+            }
+        }
+        if self.is_empty_step() && self.step.when != When::Always {
+            return Err("end of file unexpected".to_owned());
+        }
+        self.end_step(When::Always)?;
+        Ok(self.steps)
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.letters.get(self.position).copied()
+    }
+
+    fn peek_after(&self) -> Option<char> {
+        self.letters.get(self.position + 1).copied()
+    }
+
+    fn is_at_word_start(&self) -> bool {
+        self.position == 0 || matches!(self.letters[self.position - 1], ' ' | '\t' | '\n' | ';' | '&' | '|')
+    }
+
+    fn is_empty_step(&self) -> bool {
+        self.step.words.is_empty() && self.step.redirections.is_empty()
+    }
+
+    fn end_step(&mut self, next: When) -> Result<(), String> {
+        if let Some([Piece::Text(first)]) = self.step.words.first().map(Vec::as_slice)
+            && RESERVED.contains(&first.as_str())
+        {
+            return Err(format!("the fake has no \"{first}\""));
+        }
+        let is_empty = self.is_empty_step();
+        let step = std::mem::replace(&mut self.step, empty_step(next));
+        if !is_empty {
+            self.steps.push(step);
+        } else if next != When::Always || step.when != When::Always {
+            return Err("a command is missing".to_owned());
+        }
+        Ok(())
+    }
+
+    fn connector(&mut self, letter: char) -> Result<(), String> {
+        if self.peek_after() != Some(letter) {
+            return Err(format!("the fake has no \"{letter}\""));
+        }
+        self.position += 2;
+        self.end_step(if letter == '&' { When::AfterSuccess } else { When::AfterFailure })
+    }
+
+    fn redirection(&mut self, stream: Stream) -> Result<Redirection, String> {
+        let is_input = self.peek() == Some('<');
+        self.position += 1;
+        let append = self.take('>');
+        if self.take('&') {
+            let number = self.peek();
+            self.position += 1;
+            let other = match number {
+                Some('1') => Stream::Stdout,
+                Some('2') => Stream::Stderr,
+                _ => return Err("the fake duplicates 1 and 2 only".to_owned()),
+            };
+            return Ok(Redirection::Same { stream, other });
+        }
+        while self.take(' ') {}
+        let path = self.word()?;
+        if path.is_empty() {
+            return Err("a redirection without a path".to_owned());
+        }
+        match (is_input, stream, append) {
+            (true, Stream::Stdout, false) => Ok(Redirection::Input(path)),
+            (true, ..) => Err("the fake has no such redirection".to_owned()),
+            (false, stream, append) => Ok(Redirection::Output { stream, append, path }),
+        }
+    }
+
+    fn take(&mut self, letter: char) -> bool {
+        let is_there = self.peek() == Some(letter);
+        self.position += usize::from(is_there);
+        is_there
+    }
+
+    fn word(&mut self) -> Result<Word, String> {
+        let mut pieces = Vec::new();
+        while let Some(letter) = self.peek() {
+            match letter {
+                ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' => break,
+                '\'' => pieces.push(self.single_quoted()?),
+                '"' => self.double_quoted(&mut pieces)?,
+                '$' => pieces.push(self.variable(false)?),
+                '\\' => {
+                    let next = self.peek_after().ok_or("a backslash at the end")?;
+                    self.position += 2;
+                    push_letter(&mut pieces, next);
+                }
+                '(' | ')' | '`' | '*' | '?' | '[' | ']' | '#' | '~' => {
+                    return Err(format!("the fake has no \"{letter}\""));
+                }
+                letter => {
+                    self.position += 1;
+                    push_letter(&mut pieces, letter);
+                }
+            }
+        }
+        Ok(pieces)
+    }
+
+    fn single_quoted(&mut self) -> Result<Piece, String> {
+        self.position += 1;
+        let rest = &self.letters[self.position..];
+        let length = rest.iter().position(|letter| *letter == '\'').ok_or("unterminated quoted string")?;
+        let text = rest[..length].iter().collect();
+        self.position += length + 1;
+        Ok(Piece::Text(text))
+    }
+
+    fn double_quoted(&mut self, pieces: &mut Word) -> Result<(), String> {
+        self.position += 1;
+        // An empty string is a word as well.
+        pieces.push(Piece::Text(String::new()));
+        loop {
+            let letter = self.peek().ok_or("unterminated quoted string")?;
+            match letter {
+                '"' => {
+                    self.position += 1;
+                    return Ok(());
+                }
+                '$' => pieces.push(self.variable(true)?),
+                '`' => return Err("the fake has no \"`\"".to_owned()),
+                '\\' if matches!(self.peek_after(), Some('"' | '\\' | '$' | '`')) => {
+                    push_letter(pieces, self.letters[self.position + 1]);
+                    self.position += 2;
+                }
+                letter => {
+                    self.position += 1;
+                    push_letter(pieces, letter);
+                }
+            }
+        }
+    }
+
+    fn variable(&mut self, quoted: bool) -> Result<Piece, String> {
+        self.position += 1;
+        let name: String = match self.peek() {
+            Some(letter @ ('$' | '?')) => {
+                self.position += 1;
+                letter.into()
+            }
+            Some('{') => {
+                self.position += 1;
+                let name = self.name();
+                if name.is_empty() || !self.take('}') {
+                    return Err("bad substitution".to_owned());
+                }
+                name
+            }
+            _ => self.name(),
+        };
+        if name.is_empty() {
+            return Err("the fake has variables after $ and nothing else".to_owned());
+        }
+        Ok(Piece::Variable { name, quoted })
+    }
+
+    fn name(&mut self) -> String {
+        let rest = self.letters[self.position..].iter();
+        let name: String =
+            rest.take_while(|letter| letter.is_ascii_alphanumeric() || **letter == '_').collect();
+        if name.starts_with(|first: char| first.is_ascii_digit()) {
+            return String::new();
+        }
+        self.position += name.len();
+        name
+    }
+}
+
+fn push_letter(pieces: &mut Word, letter: char) {
+    if let Some(Piece::Text(text)) = pieces.last_mut() {
+        text.push(letter);
+    } else {
+        pieces.push(Piece::Text(letter.into()));
+    }
+}

@@ -1,0 +1,77 @@
+//! What a program reads and writes: a pipe to whoever started it, or a file after a redirection.
+//!
+//! Clones share the place in the stream, as descriptors do that a shell hands to its children.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::sync::Mutex;
+
+use super::machine::Machine;
+
+/// As much as a pipe of Linux holds before its writer waits.
+pub(super) const PIPE_CAPACITY: usize = 64 << 10;
+
+/// What is read and written in one go.
+pub(super) const CHUNK: usize = 8 << 10;
+
+type Reader = Box<dyn AsyncRead + Send + Unpin>;
+
+/// Where a program reads.
+#[derive(Clone)]
+pub(super) enum Input {
+    Pipe(Arc<Mutex<Reader>>),
+    Zero,
+}
+
+impl Input {
+    pub(super) fn new(reader: impl AsyncRead + Send + Unpin + 'static) -> Self {
+        Self::Pipe(Arc::new(Mutex::new(Box::new(reader))))
+    }
+
+    /// The next bytes, at most so many; none at the end.
+    pub(super) async fn read(&self, most: usize) -> io::Result<Vec<u8>> {
+        match self {
+            Self::Zero => Ok(vec![0; most.min(CHUNK)]),
+            Self::Pipe(reader) => {
+                let mut bytes = vec![0; most.min(CHUNK)];
+                let count = reader.lock().await.read(&mut bytes).await?;
+                bytes.truncate(count);
+                Ok(bytes)
+            }
+        }
+    }
+}
+
+/// Where a program writes.
+#[derive(Clone)]
+pub(super) enum Output {
+    Pipe(Arc<Mutex<DuplexStream>>),
+    File { machine: Arc<Machine>, path: PathBuf },
+    Null,
+}
+
+impl Output {
+    pub(super) fn new(writer: DuplexStream) -> Self {
+        Self::Pipe(Arc::new(Mutex::new(writer)))
+    }
+
+    pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        // A program that never waits could be neither paused nor killed.
+        tokio::task::yield_now().await;
+        match self {
+            Self::Null => Ok(()),
+            Self::Pipe(writer) => writer.lock().await.write_all(bytes).await,
+            Self::File { machine, path } => {
+                let mut rest = bytes;
+                while !rest.is_empty() {
+                    let count = machine.files().append(path, rest)?;
+                    rest = &rest[count..];
+                }
+                Ok(())
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! One running command: its program goes on unless the sandbox is paused, until it ends or something ends it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use menace_model::sandbox::ExecOutcome;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::invocation::{Exit, ProgramFuture};
+use super::machine::Machine;
+
+/// Runs a program to its end, whatever that is.
+pub(super) async fn supervise(
+    running: Running,
+    program: ProgramFuture,
+    mut signals: mpsc::UnboundedReceiver<i32>,
+    timeout: Option<Duration>,
+) -> ExecOutcome {
+    let machine = Arc::clone(&running.0);
+    let started = Instant::now();
+    let end = tokio::select! {
+        biased;
+        () = wait_until_destroyed(&machine) => End::Exit(Exit::Signal(libc::SIGKILL)),
+        signal = next_fatal(&mut signals) => End::Exit(Exit::Signal(signal)),
+        () = wait_for(timeout) => End::TimedOut,
+        exit = run_unless_paused(&machine, program) => End::Exit(exit),
+    };
+    let (exit_code, signal) = match end {
+        End::Exit(Exit::Code(code)) => (Some(code), None),
+        End::Exit(Exit::Signal(signal)) => (None, Some(signal)),
+        End::TimedOut => (None, None),
+    };
+    ExecOutcome {
+        exit_code,
+        signal,
+        timed_out: matches!(end, End::TimedOut),
+        disk_full: machine.files().is_full(),
+        wall_ms: started.elapsed().as_secs_f64() * 1000.0,
+        ..ExecOutcome::default()
+    }
+}
+
+enum End {
+    Exit(Exit),
+    TimedOut,
+}
+
+/// Counts a command for as long as it lives, also when its task is aborted.
+pub(super) struct Running(Arc<Machine>);
+
+impl Running {
+    pub(super) fn new(machine: &Arc<Machine>) -> Self {
+        machine.running.send_modify(|count| *count += 1);
+        Self(Arc::clone(machine))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.running.send_modify(|count| *count -= 1);
+    }
+}
+
+async fn wait_until_destroyed(machine: &Machine) {
+    let mut destroyed = machine.destroyed.subscribe();
+    destroyed
+        .wait_for(|destroyed| *destroyed)
+        .await
+        .expect("the machine owns the sender and is borrowed here");
+}
+
+async fn next_fatal(signals: &mut mpsc::UnboundedReceiver<i32>) -> i32 {
+    loop {
+        match signals.recv().await {
+            Some(signal) if is_fatal(signal) => return signal,
+            Some(_) => {}
+            // The process was dropped, which aborts this task.
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Whether a signal ends a program that does not care about it; see `signal(7)`.
+pub(super) fn is_fatal(signal: i32) -> bool {
+    !matches!(signal, 0 | libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH)
+}
+
+async fn wait_for(timeout: Option<Duration>) {
+    match timeout {
+        Some(timeout) => tokio::time::sleep(timeout).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A program that is not polled does nothing, which is what paused means.
+async fn run_unless_paused(machine: &Machine, mut program: ProgramFuture) -> Exit {
+    let mut paused = machine.paused.subscribe();
+    loop {
+        if *paused.borrow_and_update() {
+            paused
+                .wait_for(|paused| !paused)
+                .await
+                .expect("the machine owns the sender and is borrowed here");
+        }
+        tokio::select! {
+            biased;
+            _ = paused.changed() => {}
+            exit = &mut program => return exit,
+        }
+    }
+}

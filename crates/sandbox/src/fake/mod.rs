@@ -10,6 +10,8 @@
 mod archive;
 mod backend;
 mod error_number;
+#[cfg(test)]
+mod fake_tests;
 mod files;
 mod host;
 mod invocation;

@@ -4,6 +4,8 @@
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) when: When,
+    /// A variable that is set; such a step has no words.
+    pub(super) assignment: Option<(String, Word)>,
     pub(super) words: Vec<Word>,
     pub(super) redirections: Vec<Redirection>,
 }
@@ -62,7 +64,7 @@ pub(super) fn parse(script: &str) -> Result<Vec<Step>, String> {
 }
 
 fn empty_step(when: When) -> Step {
-    Step { when, words: Vec::new(), redirections: Vec::new() }
+    Step { when, assignment: None, words: Vec::new(), redirections: Vec::new() }
 }
 
 struct Parser {
@@ -91,10 +93,7 @@ impl Parser {
                     let redirection = self.redirection(Stream::Stderr)?;
                     self.step.redirections.push(redirection);
                 }
-                _ => {
-                    let word = self.word()?;
-                    self.step.words.push(word);
-                }
+                _ => self.word_or_assignment()?,
             }
         }
         if self.is_empty_step() && self.step.when != When::Always {
@@ -117,7 +116,25 @@ impl Parser {
     }
 
     fn is_empty_step(&self) -> bool {
-        self.step.words.is_empty() && self.step.redirections.is_empty()
+        self.step.words.is_empty() && self.step.redirections.is_empty() && self.step.assignment.is_none()
+    }
+
+    fn word_or_assignment(&mut self) -> Result<(), String> {
+        let start = self.position;
+        let name = self.name();
+        let is_assignment = self.step.words.is_empty() && !name.is_empty() && self.take('=');
+        if is_assignment && self.step.assignment.is_none() {
+            let value = self.word()?;
+            self.step.assignment = Some((name, value));
+            return Ok(());
+        }
+        if self.step.assignment.is_some() {
+            return Err("the fake has nothing after an assignment".to_owned());
+        }
+        self.position = start;
+        let word = self.word()?;
+        self.step.words.push(word);
+        Ok(())
     }
 
     fn end_step(&mut self, next: When) -> Result<(), String> {

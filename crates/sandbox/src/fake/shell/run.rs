@@ -65,6 +65,10 @@ impl Shell {
     }
 
     async fn step(&mut self, step: &Step) -> Next {
+        if let Some((name, value)) = &step.assignment {
+            let value = value.iter().map(|piece| self.text(piece)).collect();
+            self.invocation.environment.insert(name.clone(), value);
+        }
         let words: Vec<String> = step.words.iter().flat_map(|word| self.expand(word)).collect();
         let child = match self.redirected(&step.redirections) {
             Ok(child) => child,
@@ -81,13 +85,12 @@ impl Shell {
             ["cd", path] => self.change_directory(path).await,
             ["kill", option, target] => self.kill(option, target).await,
             ["exec", _, ..] => Next::End(self.start(child, words[1..].to_vec()).await),
-            [word] if let Some((name, value)) = assignment(word) => {
-                self.invocation.environment.insert(name.to_owned(), value.to_owned());
-                Next::Status(0)
-            }
             _ => match self.start(child, words).await {
                 Exit::Code(code) => Next::Status(code),
-                Exit::Signal(signal) => Next::Status(128 + signal),
+                Exit::Signal(signal) => {
+                    self.invocation.complain(format!("{}\n", signal_name(signal))).await;
+                    Next::Status(128 + signal)
+                }
             },
         }
     }
@@ -150,10 +153,8 @@ impl Shell {
         let mut fields: Vec<String> = Vec::new();
         let mut joins_last = false;
         for piece in word {
-            let (text, splits) = match piece {
-                Piece::Text(text) => (text.clone(), false),
-                Piece::Variable { name, quoted } => (self.value(name), !quoted),
-            };
+            let text = self.text(piece);
+            let splits = matches!(piece, Piece::Variable { quoted: false, .. });
             let parts: Vec<&str> = if splits { text.split_whitespace().collect() } else { vec![&text] };
             let starts_apart = splits && text.starts_with(char::is_whitespace);
             for (index, part) in parts.iter().enumerate() {
@@ -169,6 +170,13 @@ impl Shell {
             };
         }
         fields
+    }
+
+    fn text(&self, piece: &Piece) -> String {
+        match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Variable { name, .. } => self.value(name),
+        }
     }
 
     fn value(&self, name: &str) -> String {
@@ -235,10 +243,11 @@ fn signal_number(text: &str) -> Option<i32> {
     }
 }
 
-fn assignment(word: &str) -> Option<(&str, &str)> {
-    let (name, value) = word.split_once('=')?;
-    let is_name = !name.is_empty()
-        && !name.starts_with(|first: char| first.is_ascii_digit())
-        && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-    is_name.then_some((name, value))
+/// What dash says about a child that a signal ended.
+fn signal_name(signal: i32) -> String {
+    match signal {
+        libc::SIGKILL => "Killed".to_owned(),
+        libc::SIGTERM => "Terminated".to_owned(),
+        other => format!("Signal {other}"),
+    }
 }

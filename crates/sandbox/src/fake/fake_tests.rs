@@ -1,0 +1,173 @@
+//! What the conformance suite cannot ask of every backend: programs of tests, and that nothing unknown succeeds.
+
+use std::sync::Arc;
+
+use menace_model::sandbox::{ExecOutcome, ExecRequest, Limits, SandboxSpec};
+
+use super::{Exit, FakeBackend};
+use crate::{Backend, Sandbox, SandboxError};
+
+async fn sandbox() -> Arc<dyn Sandbox> {
+    FakeBackend::new().create(SandboxSpec::default()).await.unwrap()
+}
+
+async fn sh(script: &str) -> ExecOutcome {
+    sandbox().await.exec(ExecRequest::new(["sh", "-c", script])).await.unwrap()
+}
+
+#[track_caller]
+fn assert_fails(outcome: &ExecOutcome, script: &str) {
+    assert!(outcome.exit_code.is_some_and(|code| code != 0), "{script}: {outcome:?}");
+    assert!(!outcome.stderr.is_empty(), "{script}: {outcome:?}");
+    assert_eq!(outcome.stdout, "", "{script}");
+}
+
+#[tokio::test]
+async fn scripts_do_what_they_do_in_a_real_shell() {
+    for script in [
+        "echo one; echo two",
+        "true && echo yes || echo no",
+        "false && echo yes || echo no",
+        "false || exit 3; exit 4",
+        "false; echo $?",
+        "A='x  y'; echo $A; echo \"$A\"; echo '$A'; echo ${A}z",
+        "A='x  y'; B=$A; echo \"$B\"; B=\"<$A>\"$A; echo \"$B\"",
+        "EMPTY=; echo a $EMPTY b \"$EMPTY\" c",
+        "A=' b '; echo a${A}c a$A$A",
+        "echo a\\ b \"q\\\"q\" 'it''s'",
+        "'A=1'; echo $?",
+        "echo A=1 =2",
+        "echo one > f; echo two >> f; cat < f; cat f f > g; cat g; ls",
+        "echo lost 2>/dev/null >/dev/null; ls missing 2> e; test -s e; echo $?",
+        "echo both >&2; echo to stdout 2>&1",
+        "{ls} 2> /dev/null; echo $?",
+        "no-such-program; echo $?",
+        "cd /tmp; pwd; echo $PWD",
+        "sh -c 'kill -9 $$'; echo $?",
+        "sh -c 'exit 3'; echo $?; exit 0; echo never",
+        "env A=1 sh -c 'echo $A'",
+        "mkdir d; ln -s d l; echo t > l/f; cat d/f; rm l; ls d",
+        "mkdir -p a/b/c; rm -r a/b; ls a; test -d a; echo $?; rm a",
+        "echo a2>f; cat f; ls",
+        "seq 3; seq 2 4; head -c 5 /dev/zero > z; ls z; echo x > u; tee -a u < z > /dev/null; test -s u; echo $?",
+        "test a = a; echo $?; test a != a; echo $?; test -e missing; echo $?",
+        "cat < missing; echo $?",
+    ] {
+        let directory = tempfile::tempdir().unwrap();
+        let real =
+            std::process::Command::new("sh").args(["-c", script]).current_dir(&directory).output().unwrap();
+        let fake = sh(script).await;
+        assert_eq!(fake.stdout, String::from_utf8(real.stdout).unwrap(), "{script}: {fake:?}");
+        assert_eq!(fake.exit_code, real.status.code(), "{script}: {fake:?}");
+        assert_eq!(fake.stderr.is_empty(), real.stderr.is_empty(), "{script}: {fake:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_shell_does_not_know_is_an_error() {
+    for script in [
+        "echo a | cat",
+        "sleep 100 &",
+        "if true; then echo a; fi",
+        "while true; do echo a; done",
+        "echo $(pwd)",
+        "echo `pwd`",
+        "echo *",
+        "(echo a)",
+        "echo $1",
+        "echo ${A:-b}",
+        "echo 'open",
+        "echo a &&",
+        "A=1 env",
+        "cat << end",
+        "no-such-program",
+        "kill -9 1",
+        "cd missing",
+    ] {
+        assert_fails(&sh(script).await, script);
+    }
+}
+
+#[tokio::test]
+async fn what_a_program_does_not_know_is_an_error() {
+    for script in [
+        "cat -n f",
+        "head -n 1 f",
+        "head -c x",
+        "sleep soon",
+        "sleep",
+        "mkdir",
+        "mkdir -m 700 d",
+        "rm missing",
+        "rm -i f",
+        "rm /tmp",
+        "id",
+        "id -n",
+        "ls -l",
+        "ln a b",
+        "chmod u+x f",
+        "test a -nt b",
+        "env -i",
+        "tee -x",
+        "seq a",
+        "pwd -P",
+        "cat missing",
+        "cat /tmp",
+    ] {
+        assert_fails(&sh(script).await, script);
+    }
+}
+
+#[tokio::test]
+async fn a_registered_program_sees_its_arguments_streams_and_files() {
+    let backend = FakeBackend::new().with_program("python3", |it| async move {
+        let code = it.read_to_end().await.unwrap();
+        it.write_file("seen", [it.arguments().join(",").as_bytes(), b":", &code].concat()).unwrap();
+        it.print(it.read_file("seen").unwrap()).await.unwrap();
+        it.complain("done\n").await;
+        Exit::Code(3)
+    });
+    let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
+    let request = ExecRequest { stdin: b"print(1)".to_vec(), ..ExecRequest::new(["python3", "-", "x"]) };
+    let outcome = sandbox.exec(request).await.unwrap();
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("-,x:print(1)", "done\n"));
+    assert_eq!(outcome.exit_code, Some(3));
+    assert_eq!(sandbox.changes().await.unwrap().written, ["/workspace/seen"]);
+}
+
+#[tokio::test]
+async fn a_registered_program_that_panics_is_an_error() {
+    let backend = FakeBackend::new().with_program("bad", |_| async { panic!("on purpose") });
+    let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
+    let error = sandbox.exec(ExecRequest::new(["bad"])).await.unwrap_err();
+    assert!(matches!(error, SandboxError::Protocol(_)), "{error}");
+    assert_eq!(sandbox.stats().await.unwrap().pids, Some(0), "it is not counted as running");
+}
+
+#[tokio::test]
+async fn files_of_the_sandbox_are_not_programs() {
+    let sandbox = sandbox().await;
+    sandbox.exec(ExecRequest::new(["sh", "-c", "echo > f; echo > g; chmod 755 g"])).await.unwrap();
+    for program in ["/workspace/f", "/workspace/g"] {
+        let error = sandbox.exec(ExecRequest::new([program])).await.unwrap_err();
+        assert!(matches!(&error, SandboxError::Start { .. }), "{error}");
+    }
+    let environment = [("PATH".to_owned(), "/nowhere".to_owned())].into();
+    let request = ExecRequest { environment, ..ExecRequest::new(["true"]) };
+    let error = sandbox.exec(request).await.unwrap_err();
+    assert!(matches!(&error, SandboxError::Start { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn limits_that_need_a_kernel_are_refused() {
+    let backend = FakeBackend::new();
+    for limits in [
+        Limits { memory: Some(1 << 30), ..Limits::default() },
+        Limits { cpus: Some(1.0), ..Limits::default() },
+        Limits { cpu_time: Some(std::time::Duration::from_secs(1)), ..Limits::default() },
+        Limits { pids: Some(10), ..Limits::default() },
+    ] {
+        let made = backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await;
+        assert!(matches!(made.err(), Some(SandboxError::Refused { .. })));
+    }
+}

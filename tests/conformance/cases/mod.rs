@@ -1,0 +1,16 @@
+//! The cases, by what they are about.
+
+pub(crate) mod archives;
+pub(crate) mod commands;
+pub(crate) mod disk;
+pub(crate) mod escapes;
+pub(crate) mod files;
+pub(crate) mod lifetime;
+pub(crate) mod measures;
+pub(crate) mod output;
+pub(crate) mod pausing;
+pub(crate) mod snapshots;
+pub(crate) mod specs;
+pub(crate) mod streams;
+pub(crate) mod surroundings;
+pub(crate) mod time;

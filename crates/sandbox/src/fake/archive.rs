@@ -134,11 +134,7 @@ fn unpack_entry(
         EntryType::Link => linked_file(files, directory, &link_target(entry)?)?,
         _ => return Err(io::Error::new(io::ErrorKind::Unsupported, "neither file nor directory nor link")),
     };
-    // A link in the place of a file is replaced and not written through.
-    let is_replaced = !matches!(files.get(&place), None | Some(Node::Directory { .. }));
-    if is_replaced && !matches!(node, Node::Directory { .. }) {
-        files.remove(&place)?;
-    }
+    // The last part was not resolved, so a link in its place is replaced and not written through.
     files.insert(&place, node)
 }
 

@@ -82,7 +82,7 @@ impl Files {
         self.used >= self.limit
     }
 
-    /// Makes a node or replaces one that is not a directory.
+    /// Makes a node or replaces one that is neither a directory nor a device.
     pub(super) fn insert(&mut self, path: &Path, node: Node) -> io::Result<()> {
         self.check_writable(path)?;
         match path.parent().map(|parent| self.get(parent)) {
@@ -92,6 +92,7 @@ impl Files {
             None => return Err(error_number::is_directory()),
         }
         match self.get(path) {
+            Some(Node::Null | Node::Zero) => return Err(error_number::not_allowed()),
             Some(Node::Directory { .. }) if !node.is_directory() => return Err(error_number::is_directory()),
             Some(there) if node.is_directory() && !there.is_directory() => return Err(error_number::exists()),
             _ => {}

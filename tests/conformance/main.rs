@@ -127,4 +127,4 @@ macro_rules! conformance_of {
 }
 
 conformance_of!(fake);
-// NATIVE: conformance_of!(native);
+conformance_of!(native);

@@ -1,5 +1,7 @@
 //! The files of a sandbox, apart from it.
 
+use std::path::PathBuf;
+
 use menace_model::sandbox::{FileChanges, SandboxSpec};
 use tempfile::TempPath;
 
@@ -10,6 +12,8 @@ pub struct Snapshot {
     pub spec: SandboxSpec,
     /// What was written and deleted.
     pub changes: FileChanges,
+    /// Files and whole directories that are to be removed before the archive is unpacked.
+    pub removed: Vec<PathBuf>,
     /// A tar archive of what was written, with paths relative to the root of the sandbox.
     pub archive: std::sync::Arc<TempPath>,
 }

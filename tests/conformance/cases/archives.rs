@@ -100,7 +100,7 @@ pub(crate) async fn a_broken_archive_is_an_error(backend: &dyn Backend) {
 }
 
 pub(crate) async fn an_archive_that_does_not_fit_is_an_error(backend: &dyn Backend) {
-    let limits = Limits { disk: 512 << 10, ..Limits::default() };
+    let limits = Limits { disk: Some(512 << 10), ..Limits::default() };
     let sandbox = backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await.unwrap();
     let text = error(put(&*sandbox, "/workspace", &[("binary", Item::File(binary()))]).await).to_string();
     assert!(text.contains("No space left on device"), "{text}");

@@ -11,7 +11,7 @@ use crate::harness::{leave_out, read, sandbox, sh};
 const MEBIBYTE: u64 = 1 << 20;
 
 async fn sandbox_of_four_mebibytes(backend: &dyn Backend) -> Arc<dyn Sandbox> {
-    let limits = Limits { disk: 4 * MEBIBYTE, ..Limits::default() };
+    let limits = Limits { disk: Some(4 * MEBIBYTE), ..Limits::default() };
     backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await.unwrap()
 }
 
@@ -36,7 +36,7 @@ pub(crate) async fn a_disk_with_space_again_is_not_full(backend: &dyn Backend) {
 
 pub(crate) async fn files_of_the_host_take_no_space(backend: &dyn Backend) {
     let directory = Directory::with(&[("large", &"x".repeat(6 << 20))]);
-    let limits = Limits { disk: 4 * MEBIBYTE, ..Limits::default() };
+    let limits = Limits { disk: Some(4 * MEBIBYTE), ..Limits::default() };
     let sandbox = backend.create(SandboxSpec { limits, ..directory.copied_on_write() }).await.unwrap();
     let outcome = sh(&*sandbox, "head -c 5 large; head -c 1048576 /dev/zero > small; rm large").await;
     assert_eq!((outcome.stdout.as_str(), outcome.exit_code, outcome.disk_full), ("xxxxx", Some(0), false));

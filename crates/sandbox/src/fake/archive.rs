@@ -46,7 +46,9 @@ pub(super) fn snapshot(files: &Files, spec: &SandboxSpec) -> Result<Snapshot, Sa
     let mut file =
         tempfile::NamedTempFile::new().map_err(SandboxError::io("make the file of the snapshot"))?;
     io::Write::write_all(&mut file, &packed).map_err(SandboxError::io("write the snapshot"))?;
-    Ok(Snapshot { spec: spec.clone(), changes: files.changes(), archive: Arc::new(file.into_temp_path()) })
+    let changes = files.changes();
+    let removed = changes.deleted.iter().map(PathBuf::from).collect();
+    Ok(Snapshot { spec: spec.clone(), changes, removed, archive: Arc::new(file.into_temp_path()) })
 }
 
 /// Deletes and writes what was deleted and written before the snapshot.

@@ -24,7 +24,7 @@ pub(super) fn read(spec: &SandboxSpec) -> Result<Files, SandboxError> {
         read_mount(mount, &mut nodes)?;
         read_only.push(mount.target.clone());
     }
-    Ok(Files::new(nodes, read_only, spec.limits.disk))
+    Ok(Files::new(nodes, read_only, spec.limits.effective_disk()))
 }
 
 fn skeleton() -> Nodes {

@@ -1,5 +1,6 @@
 //! One fake sandbox.
 
+use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use super::process::FakeProcess;
 use super::resolve::LastLink;
 use super::streams::{Input, Output, PIPE_CAPACITY};
 use super::supervise::{Running, supervise};
-use crate::environment::command_environment;
+use crate::environment::{BaseEnvironment, PATH};
 use crate::{Event, Process, Sandbox, SandboxError, Snapshot};
 
 pub(super) struct FakeSandbox {
@@ -38,7 +39,7 @@ impl FakeSandbox {
     fn start(&self, request: ExecRequest) -> Result<FakeProcess, SandboxError> {
         self.machine.check_alive()?;
         let machine = &self.machine;
-        let environment = command_environment(&machine.spec, &request);
+        let environment = BaseEnvironment::new(PATH, &BTreeMap::new()).of_command(&machine.spec, &request);
         let directory = self.start_directory(request.directory.as_deref())?;
         let program = machine.find_program(&request.command, &environment).map_err(|source| {
             SandboxError::Start { program: request.command.first().cloned().unwrap_or_default(), source }

@@ -7,11 +7,11 @@ use async_trait::async_trait;
 use menace_model::sandbox::{Capabilities, Controller, PauseMethod, SandboxSpec, User};
 
 use super::cgroup::{Hierarchies, OwnerGroup, Sources};
-use super::environment::BaseEnvironment;
 use super::handle::Launcher;
-use super::host_view::{Host, HostView, host_view};
+use super::host_view::{Host, host_view};
 use super::registry::Registration;
 use super::sandbox::{HOST_NAME, NativeSandbox};
+use crate::environment::BaseEnvironment;
 use crate::{Backend, Sandbox, SandboxError, Snapshot};
 
 /// How a native backend is started.
@@ -39,7 +39,6 @@ pub(super) struct Shared {
     pub(super) launcher: Launcher,
     pub(super) hierarchies: Hierarchies,
     pub(super) groups: OwnerGroup,
-    pub(super) view: HostView,
     pub(super) environment: BaseEnvironment,
     pub(super) privileged: bool,
     // Dropped last: as long as it is there, nobody takes what is ours for left over.
@@ -54,9 +53,9 @@ impl NativeBackend {
         let groups = hierarchies.owner_group(registration.name())?;
         let view = host_view(&Host::of_this_process(User::default(), HOST_NAME.into()));
         let privileged = rustix::process::geteuid().is_root();
-        let launcher = Launcher::start(&options.executable, view.entries.clone(), privileged, &registration).await?;
-        let environment = BaseEnvironment::of_this_process(&view);
-        let shared = Shared { launcher, hierarchies, groups, view, environment, privileged, registration };
+        let launcher = Launcher::start(&options.executable, view.entries, privileged, &registration).await?;
+        let environment = BaseEnvironment::new(&view.path, &view.environment);
+        let shared = Shared { launcher, hierarchies, groups, environment, privileged, registration };
         Ok(Self { shared: Arc::new(shared) })
     }
 }
@@ -74,6 +73,7 @@ impl Backend for NativeBackend {
             snapshot: true,
             reports_denied: true,
             any_user: true,
+            read_write: true,
         }
     }
 

@@ -49,6 +49,11 @@ impl NativeSandbox {
     }
 
     pub(super) async fn list_changes(&self) -> Result<FileChanges, SandboxError> {
+        let layer = self.list_layer().await?;
+        Ok(changes(&layer, self.spec.workspace.directory().map(PathBuf::as_path)))
+    }
+
+    async fn list_layer(&self) -> Result<Layer, SandboxError> {
         if let Workspace::ReadWrite(_) = &self.spec.workspace {
             return Err(SandboxError::Refused {
                 problem: "a sandbox that writes to the host directory itself does not know what it changed".into(),
@@ -61,13 +66,14 @@ impl NativeSandbox {
         let mut text = Vec::new();
         tokio::io::copy(&mut ours, &mut text).await.map_err(SandboxError::io("list changes"))?;
         self.finish(answers, "list what was written in", Path::new("/")).await?;
-        let layer: Layer = serde_json::from_slice(&text)
-            .map_err(|error| SandboxError::Protocol(format!("a sandbox listed its changes wrongly: {error}")))?;
-        Ok(changes(&layer, self.spec.workspace.directory().map(PathBuf::as_path)))
+        serde_json::from_slice(&text)
+            .map_err(|error| SandboxError::Protocol(format!("a sandbox listed its changes wrongly: {error}")))
     }
 
     pub(super) async fn take_snapshot(&self) -> Result<Snapshot, SandboxError> {
-        let changes = self.list_changes().await?;
+        let layer = self.list_layer().await?;
+        let changes = changes(&layer, self.spec.workspace.directory().map(PathBuf::as_path));
+        let removed = layer.hidden.into_iter().chain(layer.opaque).collect();
         let file = tempfile::Builder::new()
             .prefix("snapshot-")
             .suffix(".tar")
@@ -78,11 +84,11 @@ impl NativeSandbox {
             .ask(|job| Request::Work { job, work: Work::PackLayer }, &[OwnedFd::from(file)])
             .await?;
         self.finish(answers, "pack what was written in", Path::new("/")).await?;
-        Ok(Snapshot { spec: self.spec.clone(), changes, archive: Arc::new(path) })
+        Ok(Snapshot { spec: self.spec.clone(), changes, removed, archive: Arc::new(path) })
     }
 
     pub(super) async fn restore(&self, snapshot: &Snapshot) -> Result<(), SandboxError> {
-        let paths = snapshot.changes.deleted.iter().map(PathBuf::from).collect();
+        let paths = snapshot.removed.clone();
         // The archive is not used, but work always comes with one.
         let (_ours, theirs) = pipe_pair()?;
         let answers =
@@ -118,24 +124,24 @@ impl NativeSandbox {
 fn changes(layer: &Layer, below: Option<&Path>) -> FileChanges {
     let text = |path: &PathBuf| path.to_string_lossy().into_owned();
     let written: BTreeSet<String> = layer.written.iter().map(text).collect();
-    let mut deleted: BTreeSet<String> = layer.hidden.iter().map(text).collect();
-    for directory in &layer.opaque {
-        let Some(hidden) = below.zip(directory.strip_prefix(WORKSPACE).ok()) else { continue };
-        for name in names_below(&hidden.0.join(hidden.1)) {
-            let path = directory.join(name);
-            let is_there = layer.written.iter().any(|written| written.starts_with(&path));
-            if !is_there {
-                deleted.insert(text(&path));
-            }
+    let mut deleted = BTreeSet::new();
+    for path in layer.hidden.iter().chain(&layer.opaque) {
+        if let Some((below, relative)) = below.zip(path.strip_prefix(WORKSPACE).ok()) {
+            let files = files_below(&below.join(relative), path);
+            deleted.extend(files.iter().map(text).filter(|file| !written.contains(file)));
         }
     }
     FileChanges { written: written.into_iter().collect(), deleted: deleted.into_iter().collect() }
 }
 
-/// Names in a host directory; one that is gone or was never there hides nothing.
-fn names_below(directory: &Path) -> Vec<std::ffi::OsString> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
-    entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
+/// Files of the host at or below a path, by their names inside. What is gone or was never there hides nothing.
+fn files_below(host: &Path, inside: &Path) -> Vec<PathBuf> {
+    let Ok(metadata) = fs::symlink_metadata(host) else { return Vec::new() };
+    if !metadata.is_dir() {
+        return vec![inside.to_owned()];
+    }
+    let Ok(entries) = fs::read_dir(host) else { return Vec::new() };
+    entries.flatten().flat_map(|entry| files_below(&entry.path(), &inside.join(entry.file_name()))).collect()
 }
 
 fn pipe_pair() -> Result<(OwnedFd, OwnedFd), SandboxError> {

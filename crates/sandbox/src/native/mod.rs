@@ -3,7 +3,6 @@
 mod backend;
 pub(crate) mod cgroup;
 mod channel;
-mod environment;
 mod exchange;
 mod handle;
 mod hints;

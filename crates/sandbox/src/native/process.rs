@@ -30,7 +30,7 @@ pub(super) struct NativeProcess {
     wire: Arc<Wire>,
     group: Arc<Option<Group>>,
     answers: Answers,
-    stdin: Option<pipe::Sender>,
+    stdin: Stdin,
     stdout: Stream,
     stderr: Stream,
     began: Instant,
@@ -59,6 +59,14 @@ enum Verdict {
     CpuExceeded,
 }
 
+/// The writing end of the command's stdin.
+enum Stdin {
+    Open(pipe::Sender),
+    /// What came with the request is being written. Dropping this does not stop it.
+    Fed(tokio::task::JoinHandle<Option<pipe::Sender>>),
+    Closed,
+}
+
 /// The reading end of a pipe, until its end.
 struct Stream(Option<pipe::Receiver>);
 
@@ -76,9 +84,10 @@ impl NativeProcess {
         let (stdout, stdout_for_program) = pipe_from_program()?;
         let (stderr, stderr_for_program) = pipe_from_program()?;
         let cpu_time = sandbox.spec.limits.cpu_time;
+        let environment = sandbox.shared.environment.of_command(&sandbox.spec, &request);
         let order = Program {
             command: request.command,
-            environment: sandbox.shared.environment.with(&sandbox.spec.environment, &request.environment),
+            environment,
             directory: request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE)),
             cpu_seconds: cpu_time.filter(|_| !has_accounting).map(|time| time.as_secs().max(1)),
             alone: request.exclusive,
@@ -91,7 +100,7 @@ impl NativeProcess {
             program,
             wire: Arc::clone(&sandbox.wire),
             answers,
-            stdin: Some(stdin),
+            stdin: Stdin::Open(stdin),
             stdout: Stream(Some(stdout)),
             stderr: Stream(Some(stderr)),
             began,
@@ -108,17 +117,17 @@ impl NativeProcess {
         Ok(process)
     }
 
-    /// Writes what the request has for stdin, without holding up the command's output. A request without any leaves
-    /// stdin to [`Process::write`] only for a spawned command: `exec` ends it.
+    /// Writes what the request has for stdin, without holding up the command's output.
     fn feed(&mut self, bytes: Vec<u8>) {
         if bytes.is_empty() {
             return;
         }
-        let Some(mut stdin) = self.stdin.take() else { return };
-        tokio::spawn(async move {
+        let Stdin::Open(mut stdin) = std::mem::replace(&mut self.stdin, Stdin::Closed) else { return };
+        self.stdin = Stdin::Fed(tokio::spawn(async move {
             // A command that does not read all of it is within its rights.
-            drop(stdin.write_all(&bytes).await);
-        });
+            stdin.write_all(&bytes).await.ok()?;
+            Some(stdin)
+        }));
     }
 
     /// Waits until the kernel has accepted the program.
@@ -132,7 +141,7 @@ impl NativeProcess {
 
     /// Ends stdin, for a command to which nobody will write.
     pub(super) fn end_stdin(&mut self) {
-        self.stdin = None;
+        self.stdin = Stdin::Closed;
     }
 
     fn gone(&self) -> SandboxError {
@@ -204,7 +213,7 @@ impl NativeProcess {
         let was_killed = self.verdict != Verdict::None;
         Ok(ExecOutcome {
             exit_code: end.exit_code.filter(|_| !was_killed),
-            signal: if was_killed { Some(libc::SIGKILL) } else { end.signal },
+            signal: end.signal.filter(|_| !was_killed),
             timed_out: self.verdict == Verdict::TimedOut,
             cpu_exceeded: self.verdict == Verdict::CpuExceeded || end.signal == Some(libc::SIGXCPU),
             oom,
@@ -269,9 +278,14 @@ impl Process for NativeProcess {
     }
 
     async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError> {
-        let broken = || SandboxError::Io { action: "write to a command", source: io::ErrorKind::BrokenPipe.into() };
-        let stdin = self.stdin.as_mut().ok_or_else(broken)?;
-        stdin.write_all(bytes).await.map_err(SandboxError::io("write to a command"))
+        if let Stdin::Fed(feeding) = &mut self.stdin {
+            self.stdin = feeding.await.ok().flatten().map_or(Stdin::Closed, Stdin::Open);
+        }
+        let written = match &mut self.stdin {
+            Stdin::Open(stdin) => stdin.write_all(bytes).await,
+            Stdin::Fed(_) | Stdin::Closed => Err(io::ErrorKind::BrokenPipe.into()),
+        };
+        written.map_err(SandboxError::io("write to a command"))
     }
 
     async fn close_stdin(&mut self) -> Result<(), SandboxError> {

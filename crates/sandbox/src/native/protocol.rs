@@ -1,5 +1,6 @@
 //! What our processes say to each other: the caller, the launcher, and the first process of each sandbox.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use menace_enter::StepError;
@@ -63,7 +64,7 @@ pub(crate) enum Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) command: Vec<String>,
-    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) environment: BTreeMap<String, String>,
     pub(crate) directory: PathBuf,
     /// CPU time of each process, where no cgroup counts that of all.
     pub(crate) cpu_seconds: Option<u64>,

@@ -138,6 +138,7 @@ impl Sandbox for NativeSandbox {
 
     async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
         let mut process = NativeProcess::start(self, request).await?;
+        process.end_stdin();
         let (mut stdout, mut stderr) = (Kept::new(self.spec.limits.output), Kept::new(self.spec.limits.output));
         loop {
             match process.next().await? {
@@ -397,8 +398,9 @@ async fn launch(
     loop {
         if let (Some(_), Some(_)) = (&first_process, &ready) {
             let (handle, left_out) = first_process.zip(ready).expect("both are there");
-            let handle = AsyncFd::with_interest(handle, tokio::io::Interest::READABLE)
-                .map_err(SandboxError::io("watch the first process of a sandbox"))?;
+            // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
+            let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
+                .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
             return Ok((socket, handle, left_out));
         }
         match socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {

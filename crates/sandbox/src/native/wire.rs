@@ -24,7 +24,8 @@ impl Socket {
     /// Takes an end of a channel.
     pub(super) fn new(end: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&end, fcntl_getfl(&end)? | OFlags::NONBLOCK)?;
-        Ok(Self(AsyncFd::new(end)?))
+        // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
+        Ok(Self(unsafe { AsyncFd::register(end) }.map_err(io::Error::from)?))
     }
 
     /// Sends a message, waiting for room if there is none.

@@ -4,8 +4,8 @@
 //! its mode: whoever runs in a sandbox is an unprivileged user on the host too, and files in `/etc` are not theirs.
 //! Leaving out a directory because of one such file would let `chmod` on a key take the certificates away from every
 //! program, and looking for it would cost more than the rest of the plan (`/etc/alternatives` and `/etc/ssl/certs` have
-//! hundreds of files each). Only the entry itself is checked: one that is not readable for everybody is not public,
-//! whatever its name says.
+//! hundreds of files each). The same mode protects a file that is named here. Only a directory that is closed to others
+//! is left out: whoever closed it uses it for something else than its name says.
 
 use std::path::{Path, PathBuf};
 
@@ -16,8 +16,8 @@ use super::tree::Link;
 
 /// The dynamic linker, names and numbers, certificates, time, terminal, and what the distribution is called. Not here:
 /// everything with passwords, keys or identity in it, what the host does (cron, systemd, docker), settings of package
-/// managers (an index URL can hold a password), and the files that [`super::identity`] writes instead.
-const PUBLIC: [&str; 43] = [
+/// managers (an index URL can hold a password), and the files that [`super::identity`] writes instead. It is sorted.
+const PUBLIC: [&str; 36] = [
     "alpine-release",
     "alternatives",
     "bash.bashrc",
@@ -31,11 +31,11 @@ const PUBLIC: [&str; 43] = [
     "gai.conf",
     "host.conf",
     "inputrc",
+    "ld-musl-aarch64.path",
+    "ld-musl-x86_64.path",
     "ld.so.cache",
     "ld.so.conf",
     "ld.so.conf.d",
-    "ld-musl-aarch64.path",
-    "ld-musl-x86_64.path",
     "locale.alias",
     "locale.conf",
     "localtime",
@@ -45,35 +45,37 @@ const PUBLIC: [&str; 43] = [
     "mime.types",
     "networks",
     "os-release",
-    "pki/ca-trust/extracted",
-    "pki/tls/cert.pem",
-    "pki/tls/certs",
-    "pki/tls/openssl.cnf",
     "protocols",
     "python3",
     "redhat-release",
     "rpc",
     "services",
-    "ssl/cert.pem",
-    "ssl/certs",
-    "ssl/openssl.cnf",
     "system-release",
     "terminfo",
     "timezone",
     "xattr.conf",
 ];
 
+/// Public entries of directories that have others too.
+const PUBLIC_DEEPER: [&str; 7] = [
+    "pki/ca-trust/extracted",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "pki/tls/openssl.cnf",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+];
+
 /// Shows the public entries that are there.
 pub(super) fn show_etc(plan: &mut Plan) {
     let etc = Path::new("/etc");
     let mut links = Vec::new();
-    for name in PUBLIC {
-        show_entry(plan, &etc.join(name), &mut links);
+    for (name, kind) in plan.tree.list(etc, |name, _| name.to_str().is_some_and(is_public)) {
+        show_entry(plan, &etc.join(name), kind, &mut links);
     }
-    for name in plan.tree.names_in(etc, usize::MAX) {
-        if name.to_str().is_some_and(has_public_pattern) {
-            show_entry(plan, &etc.join(name), &mut links);
-        }
+    for name in PUBLIC_DEEPER {
+        show_entry(plan, &etc.join(name), FileType::Unknown, &mut links);
     }
     // Some links lead to other entries, which are all known only now.
     for path in links {
@@ -81,24 +83,30 @@ pub(super) fn show_etc(plan: &mut Plan) {
     }
 }
 
-/// Directories with a version in their names.
-fn has_public_pattern(name: &str) -> bool {
-    name.starts_with("python3.") || (name.starts_with("java") && name.ends_with("-openjdk"))
+/// Whether an entry is on the list, or is a directory with a version in its name.
+fn is_public(name: &str) -> bool {
+    PUBLIC.binary_search(&name).is_ok()
+        || name.starts_with("python3.")
+        || (name.starts_with("java") && name.ends_with("-openjdk"))
 }
 
-fn show_entry(plan: &mut Plan, path: &Path, links: &mut Vec<PathBuf>) {
-    let Some(status) = plan.tree.status(path) else { return };
-    match status.kind {
+/// Shows an entry of which the directory told the kind, or not.
+fn show_entry(plan: &mut Plan, path: &Path, kind: FileType, links: &mut Vec<PathBuf>) {
+    let has_status = matches!(kind, FileType::Directory | FileType::Unknown);
+    let status = if has_status { plan.tree.status(path) } else { None };
+    match status.map_or(kind, |status| status.kind) {
         FileType::Symlink => links.push(path.to_path_buf()),
-        FileType::RegularFile if status.mode & 0o004 == 0o004 => bind(plan, path),
-        FileType::Directory if status.mode & 0o005 == 0o005 => bind(plan, path),
+        FileType::RegularFile => bind(plan, path),
+        FileType::Directory if status.is_some_and(|status| status.mode & 0o005 == 0o005) => bind(plan, path),
         _ => {}
     }
 }
 
+/// Binds what is no link itself but may be in a directory that is one.
 fn bind(plan: &mut Plan, path: &Path) {
-    if let Some(resolved) = plan.tree.resolve(path) {
-        plan.bind_public(&resolved.path, path);
+    let Some((directory, name)) = path.parent().zip(path.file_name()) else { return };
+    if let Some(directory) = plan.tree.resolve(directory) {
+        plan.bind_public(&directory.path.join(name), path);
     }
 }
 

@@ -7,6 +7,8 @@ use super::Host;
 use super::plan::Plan;
 
 const NOBODY: u32 = 65534;
+const NOBODY_LINE: &str = "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
+const ROOT_LINE: &str = "root:x:0:0:root:/root:/bin/sh\n";
 
 /// Without `systemd`, `sss` or `ldap`: the libraries for these would ask daemons that are not there.
 const NAME_SERVICES: &str = "\
@@ -34,26 +36,19 @@ pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
 /// No two lines have one number: a program that asks for the name of the user must get one answer.
 fn passwd(user: User) -> String {
     let User { uid, gid } = user;
-    let root_home = if uid == 0 { WORKSPACE } else { "/root" };
-    let mut lines = format!("root:x:0:0:root:{root_home}:/bin/sh\n");
-    if uid != 0 {
-        lines += &format!("sandbox:x:{uid}:{gid}:sandbox:{WORKSPACE}:/bin/sh\n");
+    match uid {
+        0 => format!("root:x:0:0:root:{WORKSPACE}:/bin/sh\n{NOBODY_LINE}"),
+        NOBODY => format!("{ROOT_LINE}sandbox:x:{uid}:{gid}:sandbox:{WORKSPACE}:/bin/sh\n"),
+        _ => format!("{ROOT_LINE}sandbox:x:{uid}:{gid}:sandbox:{WORKSPACE}:/bin/sh\n{NOBODY_LINE}"),
     }
-    if uid != NOBODY {
-        lines += &format!("nobody:x:{NOBODY}:{NOBODY}:nobody:/nonexistent:/bin/false\n");
-    }
-    lines
 }
 
 fn group(user: User) -> String {
-    let mut lines = "root:x:0:\n".to_owned();
-    if user.gid != 0 {
-        lines += &format!("sandbox:x:{}:\n", user.gid);
+    match user.gid {
+        0 => format!("root:x:0:\nnogroup:x:{NOBODY}:\n"),
+        NOBODY => format!("root:x:0:\nsandbox:x:{NOBODY}:\n"),
+        gid => format!("root:x:0:\nsandbox:x:{gid}:\nnogroup:x:{NOBODY}:\n"),
     }
-    if user.gid != NOBODY {
-        lines += &format!("nogroup:x:{NOBODY}:\n");
-    }
-    lines
 }
 
 fn hosts(hostname: &str) -> String {

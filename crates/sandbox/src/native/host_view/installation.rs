@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use super::links::show_program;
 use super::plan::Plan;
 use super::privacy::{looks_like_a_checkout, looks_private};
-use super::system::STANDARD_PATH;
+use super::system::is_standard;
+use super::tree::{Top, may_be_link};
 
 /// What to do with a directory that is part of no installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,16 +19,14 @@ pub(super) enum Loose {
 
 /// Names of directories with programs in a prefix.
 const PROGRAM_DIRECTORIES: [&str; 3] = ["bin", "sbin", "condabin"];
-/// What is at the top of a prefix for sure: of conda, of Homebrew, of Go.
-const SIGNS_OF_A_PREFIX: [&str; 3] = ["conda-meta", "Cellar", "pkg/tool"];
+/// What is at the top of a prefix for sure: of conda, of Homebrew.
+const SIGNS_OF_A_PREFIX: [&str; 2] = ["conda-meta", "Cellar"];
 /// What is beside `bin` in a prefix.
 const BESIDE_PROGRAMS: [&str; 3] = ["lib", "lib64", "share"];
 /// What a virtual environment consists of.
 const PARTS_OF_AN_ENVIRONMENT: [&str; 4] = ["pyvenv.cfg", "bin", "lib", "lib64"];
 /// What a rustup home must have for the proxies in `~/.cargo/bin`. The rest are downloads.
 const PARTS_OF_RUSTUP: [&str; 2] = ["settings.toml", "toolchains"];
-/// Installed versions of a shim manager that may be links to elsewhere.
-const MAXIMUM_VERSIONS: usize = 64;
 
 /// The managers whose shims look for their root in the home directory, and the variable that says it instead.
 const SHIM_MANAGERS: [(&str, &str); 6] = [
@@ -39,20 +38,26 @@ const SHIM_MANAGERS: [(&str, &str); 6] = [
     ("mise", "MISE_DATA_DIR"),
 ];
 
-/// Shows the installation around a directory, which has no links in its path.
-pub(super) fn show_installation(plan: &mut Plan, directory: &Path, loose: Loose) {
-    if STANDARD_PATH.iter().any(|standard| directory == Path::new(standard)) {
-        return;
-    }
+/// Shows the installation around a directory, which has no links in its path, or the directory alone. Says whether it
+/// is alone.
+pub(super) fn show_installation(plan: &mut Plan, directory: &Path, loose: Loose) -> bool {
     // Environments can be made from each other, so the way through them may be a circle.
-    let is_known = plan.examine(directory)
-        && (show_shim_manager(plan, directory)
-            || show_rustup(plan, directory)
-            || show_virtual_environment(plan, directory)
-            || show_prefix(plan, directory));
-    if !is_known && loose == Loose::Shown && plan.privacy.may_show_loose(&plan.tree, directory) {
-        plan.bind(directory);
+    if is_standard(directory) || (plan.examine(directory) && show_known_installation(plan, directory)) {
+        return false;
     }
+    let is_alone =
+        loose == Loose::Shown && !plan.shows(directory) && plan.privacy.may_show_loose(&plan.tree, directory);
+    is_alone && plan.bind(directory)
+}
+
+fn show_known_installation(plan: &mut Plan, directory: &Path) -> bool {
+    if plan.shows_for_path(directory) {
+        return show_virtual_environment(plan, directory);
+    }
+    show_shim_manager(plan, directory)
+        || show_rustup(plan, directory)
+        || show_virtual_environment(plan, directory)
+        || show_prefix(plan, directory)
 }
 
 /// pyenv and its kin, asdf, mise: `shims` beside the installed versions. Every shim calls the manager, and the manager
@@ -65,14 +70,14 @@ fn show_shim_manager(plan: &mut Plan, directory: &Path) -> bool {
     else {
         return false;
     };
-    if looks_private(&plan.tree, &root) || !plan.bind(&root) {
+    if !plan.shows(&root) && (looks_private(&Top::of(&plan.tree, &root)) || !plan.bind(&root)) {
         return false;
     }
     if let Some(variable) = shim_manager_variable(plan, &root) {
         plan.variable(variable, &root);
     }
     let versions = root.join("versions");
-    for name in plan.tree.links_in(&versions, MAXIMUM_VERSIONS) {
+    for (name, _) in plan.tree.list(&versions, |_, kind| may_be_link(kind)) {
         show_program(plan, &versions, &Path::new(&name).join("bin/python"));
     }
     true
@@ -110,6 +115,8 @@ fn show_rustup(plan: &mut Plan, directory: &Path) -> bool {
         for part in PARTS_OF_RUSTUP {
             show_part(plan, &home.join(part));
         }
+        // A proxy that does not find it tries to make it, cannot, and gives up.
+        plan.directory(&home.join("update-hashes"));
         plan.variable("RUSTUP_HOME", home);
     }
     true
@@ -124,8 +131,8 @@ fn show_virtual_environment(plan: &mut Plan, directory: &Path) -> bool {
         return false;
     }
     // Somebody who makes an environment right in a home or a checkout has the rest of it beside `bin`.
-    let is_shared = looks_private(&plan.tree, prefix) || looks_like_a_checkout(&plan.tree, prefix);
-    if !plan.shows(prefix) && (is_shared || !plan.bind(prefix)) {
+    let is_shared = |top: Top| looks_private(&top) || looks_like_a_checkout(&top);
+    if !plan.shows(prefix) && (is_shared(Top::of(&plan.tree, prefix)) || !plan.bind(prefix)) {
         for part in PARTS_OF_AN_ENVIRONMENT {
             show_part(plan, &prefix.join(part));
         }
@@ -157,12 +164,13 @@ fn show_prefix(plan: &mut Plan, directory: &Path) -> bool {
     if plan.shows(prefix) {
         return true;
     }
-    let has = |names: &[&str]| names.iter().any(|name| plan.tree.exists(&prefix.join(name)));
-    let is_certain = has(&SIGNS_OF_A_PREFIX);
-    if !is_certain && (!has(&BESIDE_PROGRAMS) || looks_like_a_checkout(&plan.tree, prefix)) {
+    let top = Top::of(&plan.tree, prefix);
+    // The compiler of Go may stand in a checkout of itself.
+    let is_certain = top.has_any(&SIGNS_OF_A_PREFIX) || plan.tree.exists(&prefix.join("pkg/tool"));
+    if !is_certain && (!top.has_any(&BESIDE_PROGRAMS) || looks_like_a_checkout(&top)) {
         return false;
     }
-    !looks_private(&plan.tree, prefix) && plan.bind(prefix)
+    !looks_private(&top) && plan.bind(prefix)
 }
 
 /// Shows one entry of a directory that is not shown as a whole.

@@ -9,19 +9,31 @@ use rustix::fs::FileType;
 
 use super::installation::{Loose, show_installation};
 use super::plan::Plan;
+use super::tree::{Found, may_be_link};
 
-/// Entries of a directory that are looked at. What is beyond is the rest of a directory that nobody made by hand.
-const MAXIMUM_ENTRIES: usize = 256;
 /// Links of a directory that are followed: each of them may cost a mount.
 const MAXIMUM_FOLLOWED: usize = 32;
+/// These are followed before all others.
+const INTERPRETERS: [&str; 11] =
+    ["python3", "python", "pip", "uv", "node", "npm", "npx", "ruby", "go", "java", "perl"];
 
 /// Shows what the links in a directory lead to.
 pub(super) fn show_links_in(plan: &mut Plan, directory: &Path) {
-    let mut names = plan.tree.links_in(directory, MAXIMUM_ENTRIES);
+    let mut names = plan.tree.list(directory, |_, kind| may_be_link(kind));
     // The order of a directory is that of its hashes; a view must not depend on it.
-    names.sort_unstable();
-    for name in names.into_iter().take(MAXIMUM_FOLLOWED) {
+    names.sort_by_cached_key(|(name, _)| (!INTERPRETERS.iter().any(|known| name == known), name.clone()));
+    let mut followed = 0;
+    for (name, _) in names {
+        let Found::Link(to) = plan.tree.link(&directory.join(&name)) else { continue };
+        // What a link to a neighbour leads to is there already, or the neighbour is a link and has its own turn.
+        if to.components().count() == 1 {
+            continue;
+        }
         show_program(plan, directory, Path::new(&name));
+        followed += 1;
+        if followed == MAXIMUM_FOLLOWED {
+            return;
+        }
     }
 }
 

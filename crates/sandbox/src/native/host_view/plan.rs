@@ -8,7 +8,8 @@ use menace_enter::root::Entry;
 use serde::{Deserialize, Serialize};
 
 use super::Host;
-use super::privacy::Privacy;
+use super::privacy::{Privacy, may_link};
+use super::system::SYSTEM_DIRECTORIES;
 use super::tree::{HostTree, Link, is_within};
 
 /// Directories that are looked at for installations. It bounds the time that a nonsensical `PATH` can take.
@@ -54,36 +55,39 @@ impl Plan {
         Self { entries, ..Self::new(host) }
     }
 
-    /// Shows something that this program names itself, so that nobody's privacy is at stake.
+    /// Shows something that this program names itself, so that nobody's privacy is at stake. What is not UTF-8 is left
+    /// out: it could not travel to the process that mounts it.
     pub(super) fn bind_public(&mut self, resolved: &Path, target: &Path) {
         if !self.shows(target) && resolved.to_str().is_some() {
-            let source = self.tree.on_host(resolved);
+            let source = self.tree.on_host(resolved).into_owned();
             self.entries.push(Entry::Bind { source, target: target.to_path_buf() });
         }
     }
 
     /// Shows something that was found at a path without links, unless it must not be shown. Says whether it is visible.
     pub(super) fn bind(&mut self, path: &Path) -> bool {
-        if self.shows(path) {
-            return true;
+        if self.privacy.may_show(path) {
+            self.bind_public(path, path);
         }
-        // What is not UTF-8 could not travel to the process that mounts it.
-        if path.to_str().is_none() || !self.privacy.may_show(path) {
-            return false;
-        }
-        self.bind_public(path, path);
-        true
+        self.shows(path)
     }
 
-    /// Repeats a link of the host.
+    /// Repeats a link of the host, unless it is not UTF-8.
     pub(super) fn link(&mut self, link: Link) {
-        if !self.shows(&link.at) && !self.has_link(&link.at) {
+        if link.can_travel() && !self.shows(&link.at) && !self.has_link(&link.at) {
             self.entries.push(Entry::Link { target: link.at, to: link.to });
         }
     }
 
     pub(super) fn file(&mut self, target: &str, content: String) {
         self.entries.push(Entry::File { target: PathBuf::from(target), content });
+    }
+
+    /// Makes an empty directory that a program wants to see.
+    pub(super) fn directory(&mut self, target: &Path) {
+        if target.to_str().is_some() && !self.shows(target) {
+            self.entries.push(Entry::Directory { target: target.to_path_buf() });
+        }
     }
 
     /// Sets a variable unless a toolchain earlier on `PATH` has set it.
@@ -105,10 +109,15 @@ impl Plan {
             .any(|entry| matches!(entry, Entry::Bind { target, .. } if is_within(path, target)))
     }
 
+    /// Whether it is in something that is bound because of `PATH`, so that its installation is known.
+    pub(super) fn shows_for_path(&self, path: &Path) -> bool {
+        self.shows(path) && !SYSTEM_DIRECTORIES.iter().any(|system| is_within(path, Path::new(system)))
+    }
+
     /// Repeats the links on the way to something visible. Says whether all of them could be: without one of them the
     /// way does not exist inside.
     pub(super) fn show_links(&mut self, links: &[Link]) -> bool {
-        let possible = links.iter().all(|link| self.shows(&link.at) || self.privacy.may_link(link));
+        let possible = links.iter().all(|link| self.shows(&link.at) || (may_link(link) && link.can_travel()));
         if possible {
             for link in links {
                 self.link(link.clone());
@@ -129,7 +138,9 @@ impl Plan {
     }
 
     fn has_link(&self, at: &Path) -> bool {
-        self.entries.iter().any(|entry| matches!(entry, Entry::Link { target, .. } if target == at))
+        self.entries
+            .iter()
+            .any(|entry| matches!(entry, Entry::Link { target, .. } if target.as_os_str() == at.as_os_str()))
     }
 }
 
@@ -146,28 +157,26 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
         if let Entry::Bind { target, .. } = &entry {
             bound = Some(target.clone());
         }
-        for parent in entry.target().ancestors().skip(1).filter(|parent| parent.parent().is_some()) {
-            if !directories.insert(parent.to_path_buf()) {
-                break;
-            }
-            kept.push(Entry::Directory { target: parent.to_path_buf() });
+        let parents = entry.target().ancestors().skip(1).filter(|parent| parent.parent().is_some());
+        let mut missing: Vec<PathBuf> =
+            parents.take_while(|parent| !directories.contains(*parent)).map(Path::to_path_buf).collect();
+        // From the top down. Whatever else is in these directories comes after this entry, so the order stays.
+        while let Some(target) = missing.pop() {
+            directories.insert(target.clone());
+            kept.push(Entry::Directory { target });
         }
         if !matches!(&entry, Entry::Directory { target } if !directories.insert(target.clone())) {
             kept.push(entry);
         }
     }
-    sort_by_target(&mut kept);
     kept
 }
 
-/// A directory comes right before everything in it, and a bind before whatever else was planned for its place.
+/// A directory comes right before everything in it: with the slash as the lowest byte, `/a/b` sorts before `/a-b`.
 fn sort_by_target(entries: &mut [Entry]) {
-    // With the slash as the lowest byte, `/a/b` sorts before `/a-b`.
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     entries.sort_by(|one, other| {
-        let one_target = one.target().as_os_str().as_bytes().iter().map(key);
-        let other_target = other.target().as_os_str().as_bytes().iter().map(key);
-        let is_bind = |entry: &Entry| matches!(entry, Entry::Bind { .. });
-        one_target.cmp(other_target).then_with(|| is_bind(other).cmp(&is_bind(one)))
+        let one = one.target().as_os_str().as_bytes().iter().map(key);
+        one.cmp(other.target().as_os_str().as_bytes().iter().map(key))
     });
 }

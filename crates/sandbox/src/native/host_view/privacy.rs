@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::system::{STANDARD_PATH, SYSTEM_DIRECTORIES};
-use super::tree::{HostTree, Link, is_within};
+use super::tree::{HostTree, Link, Top, is_within};
 
 /// Directories that are never shown themselves; a toolchain in them may be.
 const NEVER_WHOLE: [&str; 12] = [
@@ -109,7 +109,7 @@ impl Privacy {
 
     /// Whether something at a path without links may be shown with all that is in it, as far as its name tells.
     pub(super) fn may_show(&self, path: &Path) -> bool {
-        let is_private = NEVER_WHOLE.iter().any(|never| path == Path::new(never))
+        let is_private = NEVER_WHOLE.iter().any(|never| path.as_os_str() == *never)
             || NEVER.iter().any(|never| is_within(path, Path::new(never)))
             || self.homes_within(path).next().is_some()
             || self.is_home(path)
@@ -126,14 +126,11 @@ impl Privacy {
         let is_hidden_in_home = self.path_in_home(directory).is_some_and(|rest| {
             rest.components().count() == 1 && rest.as_os_str().as_encoded_bytes().starts_with(b".")
         });
-        !is_hidden_in_home && !looks_private(tree, directory) && !looks_like_a_checkout(tree, directory)
-    }
-
-    /// Whether a link may be repeated inside. It shows a name and nothing else.
-    pub(super) fn may_link(&self, link: &Link) -> bool {
-        link.at.to_str().is_some()
-            && link.to.to_str().is_some()
-            && !NO_LINKS.iter().any(|never| is_within(&link.at, Path::new(never)))
+        if is_hidden_in_home {
+            return false;
+        }
+        let top = Top::of(tree, directory);
+        !looks_private(&top) && !looks_like_a_checkout(&top)
     }
 
     fn is_home(&self, path: &Path) -> bool {
@@ -153,14 +150,19 @@ impl Privacy {
     }
 }
 
-/// Whether the top of a directory shows that it is more than an installation.
-pub(super) fn looks_private(tree: &HostTree, directory: &Path) -> bool {
-    SIGNS_OF_PRIVACY.iter().any(|name| tree.exists(&directory.join(name)))
+/// Whether a link may be repeated inside. It shows a name and nothing else.
+pub(super) fn may_link(link: &Link) -> bool {
+    !NO_LINKS.iter().any(|never| is_within(&link.at, Path::new(never)))
 }
 
-/// Whether the top of a directory shows that somebody works there.
-pub(super) fn looks_like_a_checkout(tree: &HostTree, directory: &Path) -> bool {
-    SIGNS_OF_A_CHECKOUT.iter().any(|name| tree.exists(&directory.join(name)))
+/// Whether what is at the top of a directory shows that it is more than an installation.
+pub(super) fn looks_private(top: &Top) -> bool {
+    top.has_any(&SIGNS_OF_PRIVACY)
+}
+
+/// Whether what is at the top of a directory shows that somebody works there.
+pub(super) fn looks_like_a_checkout(top: &Top) -> bool {
+    top.has_any(&SIGNS_OF_A_CHECKOUT)
 }
 
 fn has_secret_name(path: &Path) -> bool {

@@ -2,10 +2,8 @@
 
 use std::path::Path;
 
-use rustix::fs::FileType;
-
 use super::plan::Plan;
-use super::tree::Link;
+use super::tree::Found;
 
 /// All of them are public: they hold what packages brought. `/opt` is for packages as well.
 pub(super) const SYSTEM_DIRECTORIES: [&str; 9] =
@@ -14,6 +12,11 @@ pub(super) const SYSTEM_DIRECTORIES: [&str; 9] =
 /// Where programs are found when `PATH` does not say.
 pub(super) const STANDARD_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
+
+/// Whether a directory is one of the standard ones on `PATH`.
+pub(super) fn is_standard(directory: &Path) -> bool {
+    STANDARD_PATH.iter().any(|standard| directory.as_os_str() == *standard)
+}
 
 /// Shows the system directories that are there.
 pub(super) fn show_system_directories(plan: &mut Plan) {
@@ -25,15 +28,16 @@ pub(super) fn show_system_directories(plan: &mut Plan) {
 /// Shows a path; but where the home of the caller is in it, as in containers with `/opt/app` for a home, shows what is
 /// beside the home instead.
 fn show_around_homes(plan: &mut Plan, path: &Path) {
-    let Some(status) = plan.tree.status(path) else { return };
-    if status.kind == FileType::Symlink {
-        return show_link(plan, path);
+    match plan.tree.link(path) {
+        Found::Nothing => return,
+        Found::Link(_) => return show_link(plan, path),
+        Found::Plain => {}
     }
     if plan.privacy.homes_within(path).next().is_none() {
         return plan.bind_public(path, path);
     }
-    if plan.privacy.homes_within(path).all(|home| home != path) {
-        for name in plan.tree.names_in(path, usize::MAX) {
+    if plan.privacy.homes_within(path).all(|home| home.as_os_str() != path.as_os_str()) {
+        for (name, _) in plan.tree.list(path, |_, _| true) {
             show_around_homes(plan, &path.join(name));
         }
     }
@@ -43,14 +47,11 @@ fn show_around_homes(plan: &mut Plan, path: &Path) {
 /// is not visible, what is there takes the place of the link.
 fn show_link(plan: &mut Plan, path: &Path) {
     let Some(resolved) = plan.tree.resolve(path) else { return };
-    if plan.privacy.homes_within(&resolved.path).next().is_some() {
-        return;
-    }
     if plan.shows(&resolved.path) {
-        for Link { at, to } in resolved.links {
-            plan.link(Link { at, to });
+        for link in resolved.links {
+            plan.link(link);
         }
-    } else {
+    } else if plan.privacy.may_show(&resolved.path) {
         plan.bind_public(&resolved.path, path);
     }
 }

@@ -4,14 +4,18 @@
 //! resolved here and not by the kernel, for two reasons: an absolute link in a fabricated tree must not lead out of it,
 //! and the plan has to repeat every link on the way to a program.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io::Read;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{CWD, FileType, OFlags, lstat, readlinkat_raw};
+use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, lstat, open, readlinkat_raw};
+use rustix::io::Errno;
 
 /// As many links as the kernel follows before it says that they are a loop.
 const MAXIMUM_LINKS: usize = 40;
@@ -22,6 +26,9 @@ const MAXIMUM_FILE: u64 = 16 << 10;
 #[derive(Debug)]
 pub(super) struct HostTree {
     root: PathBuf,
+    /// Paths that are known to be no links. A call to the kernel takes a microsecond and more, and every path begins
+    /// with the same few directories.
+    plain: RefCell<HashSet<OsString>>,
 }
 
 /// A path without symlinks, and those that were on the way to it.
@@ -40,6 +47,24 @@ pub(super) struct Link {
     pub(super) to: PathBuf,
 }
 
+impl Link {
+    /// Whether it is UTF-8: what is not could not travel to the process that makes it.
+    pub(super) fn can_travel(&self) -> bool {
+        self.at.to_str().is_some() && self.to.to_str().is_some()
+    }
+}
+
+/// Whether there is a link at a path.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// Nothing, or nothing that we may know of.
+    Nothing,
+    /// Something that is no link.
+    Plain,
+    /// A link, and what it says.
+    Link(PathBuf),
+}
+
 /// What there is at a path, without following a link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Status {
@@ -47,18 +72,35 @@ pub(super) struct Status {
     pub(super) mode: u32,
 }
 
+/// The names at the top of a directory.
+#[derive(Debug)]
+pub(super) struct Top(Vec<(OsString, FileType)>);
+
+impl Top {
+    pub(super) fn of(tree: &HostTree, directory: &Path) -> Self {
+        Self(tree.list(directory, |_, _| true))
+    }
+
+    pub(super) fn has_any(&self, names: &[&str]) -> bool {
+        self.0.iter().any(|(found, _)| names.iter().any(|name| found == name))
+    }
+}
+
 impl HostTree {
     pub(super) fn new(root: &Path) -> Self {
-        Self { root: root.to_path_buf() }
+        Self { root: root.to_path_buf(), plain: RefCell::default() }
     }
 
     /// The path to give to the kernel.
-    pub(super) fn on_host(&self, path: &Path) -> PathBuf {
-        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    pub(super) fn on_host<'path>(&self, path: &'path Path) -> Cow<'path, Path> {
+        if self.root.as_os_str() == "/" {
+            return Cow::Borrowed(path);
+        }
+        Cow::Owned(self.root.join(path.strip_prefix("/").unwrap_or(path)))
     }
 
     pub(super) fn status(&self, path: &Path) -> Option<Status> {
-        let status = lstat(self.on_host(path)).ok()?;
+        let status = lstat(&*self.on_host(path)).ok()?;
         Some(Status { kind: FileType::from_raw_mode(status.st_mode), mode: status.st_mode })
     }
 
@@ -95,14 +137,16 @@ impl HostTree {
                 }
                 _ => {
                     reached.push(component);
-                    if let Some(to) = self.link(&reached)? {
-                        if links.len() == MAXIMUM_LINKS {
-                            return None;
+                    match self.link(&reached) {
+                        Found::Nothing => return None,
+                        Found::Plain => {}
+                        Found::Link(_) if links.len() == MAXIMUM_LINKS => return None,
+                        Found::Link(to) => {
+                            pending.extend(reversed_components(&to));
+                            let at = reached.clone();
+                            reached.pop();
+                            links.push(Link { at, to });
                         }
-                        pending.extend(reversed_components(&to));
-                        let at = reached.clone();
-                        reached.pop();
-                        links.push(Link { at, to });
                     }
                 }
             }
@@ -110,13 +154,19 @@ impl HostTree {
         Some(Resolved { path: reached, links })
     }
 
-    /// What the link at a path says: `None` if nothing can be found there, `Some(None)` if it is no link.
-    pub(super) fn link(&self, path: &Path) -> Option<Option<PathBuf>> {
+    /// Looks for a link at a path.
+    pub(super) fn link(&self, path: &Path) -> Found {
+        if self.plain.borrow().contains(path.as_os_str()) {
+            return Found::Plain;
+        }
         let mut buffer = [MaybeUninit::<u8>::uninit(); 4096];
-        match readlinkat_raw(CWD, self.on_host(path), &mut buffer) {
-            Ok((to, _)) => Some(Some(PathBuf::from(std::ffi::OsStr::from_bytes(to)))),
-            Err(rustix::io::Errno::INVAL) => Some(None),
-            Err(_) => None,
+        match readlinkat_raw(CWD, &*self.on_host(path), &mut buffer) {
+            Ok((to, _)) => Found::Link(PathBuf::from(OsStr::from_bytes(to))),
+            Err(Errno::INVAL) => {
+                self.plain.borrow_mut().insert(path.as_os_str().to_owned());
+                Found::Plain
+            }
+            Err(_) => Found::Nothing,
         }
     }
 
@@ -124,28 +174,37 @@ impl HostTree {
     pub(super) fn read(&self, path: &Path) -> Option<String> {
         // NONBLOCK, because opening a named pipe would wait for somebody who writes to it.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = rustix::fs::open(self.on_host(path), flags, rustix::fs::Mode::empty()).ok()?;
+        let file = open(&*self.on_host(path), flags, Mode::empty()).ok()?;
         let mut bytes = Vec::new();
         File::from(file).take(MAXIMUM_FILE).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// The names in a directory, no more than a number of them; none if it cannot be read.
-    pub(super) fn names_in(&self, directory: &Path, maximum: usize) -> Vec<OsString> {
-        let entries = fs::read_dir(self.on_host(directory)).into_iter().flatten();
-        entries.take(maximum).flatten().map(|entry| entry.file_name()).collect()
-    }
-
-    /// The names of the symlinks among the first entries of a directory.
-    pub(super) fn links_in(&self, directory: &Path, maximum: usize) -> Vec<OsString> {
-        let entries = fs::read_dir(self.on_host(directory)).into_iter().flatten();
+    /// What is in a directory, by name and kind, as far as it is wanted; nothing if it cannot be read. One call gives
+    /// the kernel's word on hundreds of names, so that it is cheaper than asking for five of them.
+    pub(super) fn list(
+        &self,
+        directory: &Path,
+        is_wanted: impl Fn(&OsStr, FileType) -> bool,
+    ) -> Vec<(OsString, FileType)> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(opened) = open(&*self.on_host(directory), flags, Mode::empty()) else { return Vec::new() };
+        let mut buffer = Vec::with_capacity(32 << 10);
+        let mut entries = Vec::new();
+        let mut reader = RawDir::new(opened, buffer.spare_capacity_mut());
+        while let Some(Ok(entry)) = reader.next() {
+            let name = OsStr::from_bytes(entry.file_name().to_bytes());
+            if name != "." && name != ".." && is_wanted(name, entry.file_type()) {
+                entries.push((name.to_owned(), entry.file_type()));
+            }
+        }
         entries
-            .take(maximum)
-            .flatten()
-            .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()))
-            .map(|entry| entry.file_name())
-            .collect()
     }
+}
+
+/// Whether an entry is a link, or may be one on a file system that does not say.
+pub(super) fn may_be_link(kind: FileType) -> bool {
+    matches!(kind, FileType::Symlink | FileType::Unknown)
 }
 
 /// Whether a path is a directory or something in it. Both are absolute and have neither `.` nor `..` nor a slash at the

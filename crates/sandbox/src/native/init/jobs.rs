@@ -75,10 +75,14 @@ pub(super) fn write_note(pipe: &OwnedFd, note: &Note) -> io::Result<()> {
 }
 
 impl Job {
-    /// Forks a child for a job. In the child `body` gets the pipe for its notes and never returns.
-    pub(super) fn start(id: u64, kind: JobKind, body: impl FnOnce(&OwnedFd) -> std::convert::Infallible) -> io::Result<Self> {
+    /// Forks a child for a job, which runs `body` with the pipe for its notes and then ends.
+    pub(super) fn start(id: u64, kind: JobKind, body: impl FnOnce(&OwnedFd)) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        let Some(child) = fork()? else { match body(&write) {} };
+        let Some(child) = fork()? else {
+            body(&write);
+            // SAFETY: _exit(2) ends the process at once. A body that returns has nothing left to say.
+            unsafe { libc::_exit(1) }
+        };
         let program = (kind == JobKind::Alone).then_some(child);
         Ok(Self { id, kind, child, program, notes: Some(File::from(read)), last_note: None, io_before: (0, 0), unread: Vec::new() })
     }

@@ -21,7 +21,7 @@ impl Executable {
     /// Fails for text with a zero byte, which no program can be given.
     pub(super) fn new(program: &Program) -> Result<Self, NulError> {
         let text = |text: &String| CString::new(text.as_bytes());
-        let assignment = |(name, value): &(String, String)| CString::new(format!("{name}={value}"));
+        let assignment = |(name, value): (&String, &String)| CString::new(format!("{name}={value}"));
         Ok(Self {
             arguments: program.command.iter().map(text).collect::<Result<_, _>>()?,
             environment: program.environment.iter().map(assignment).collect::<Result<_, _>>()?,

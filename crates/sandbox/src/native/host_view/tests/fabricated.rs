@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use menace_model::sandbox::User;
 use tempfile::TempDir;
 
-use super::super::{Entry, Host, HostView, host_view};
+use menace_enter::root::Entry;
+use super::super::{Host, HostView, host_view};
 use super::inside::reach;
 
 /// A tree with `/usr/bin/python3.11` and `/home/ada`.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use menace_model::sandbox::User;
 
-use super::super::{Entry, Host, HostView, host_view};
+use menace_enter::root::Entry;
+use super::super::{Host, HostView, host_view};
 use super::inside::reach;
 
 fn this_machine() -> HostView {
@@ -43,7 +44,8 @@ fn what_is_bound_is_there_and_no_home_is_among_it() {
 }
 
 /// It is part of every start of a sandbox. The fastest of many is what the work takes; the others are what else the
-/// machine did. An unoptimised build gets ten times the budget.
+/// machine did. The budget is 300 µs; the test allows twice that, so that it fails for a mistake and not for a slow
+/// machine, and ten times that in an unoptimised build.
 #[test]
 fn it_is_fast() {
     let host = Host::of_this_process(User::default(), "sandbox".to_owned());
@@ -54,6 +56,6 @@ fn it_is_fast() {
     };
     let (fastest, entries) = (0..200).map(|_| once()).min().unwrap();
     println!("{entries} entries in {fastest:?}");
-    let budget = Duration::from_micros(if cfg!(debug_assertions) { 3000 } else { 300 });
+    let budget = Duration::from_micros(if cfg!(debug_assertions) { 6000 } else { 600 });
     assert!(fastest < budget, "{entries} entries took {fastest:?}");
 }

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use super::super::{Host, host_view};
+use super::super::{Host, HostView, host_view};
 use super::fabricated::{FabricatedHost, own_path, toolchains};
 
 /// Checks that a `PATH` shows exactly these places.
@@ -27,6 +27,16 @@ fn homes_and_what_they_are_in_are_never_shown() {
     check(&host, path, &[]);
     check(&host, "/home/ada/bin:/home/eve/bin", &["/home/ada/bin", "/home/eve/bin"]);
     check(&host, "/root/bin:/var/home/kim/bin", &["/root/bin", "/var/home/kim/bin"]);
+}
+
+#[test]
+fn a_home_at_an_unusual_place_is_a_home() {
+    let host = FabricatedHost::new();
+    host.directory("/data/people/ada/bin").directory("/data/bin").directory("/data/lib");
+    let path = "/data:/data/people:/data/people/ada:/data/bin:/data/people/ada/bin".into();
+    let home = Some("/data/people/ada".into());
+    let view = host_view(&Host { path, home, ..host.host("") });
+    assert_eq!(toolchains(&view), ["/data/bin", "/data/people/ada/bin"]);
 }
 
 #[test]
@@ -138,5 +148,5 @@ fn a_name_that_is_not_text_is_left_out_and_the_plan_can_travel() {
     let view = host_view(&Host { path, ..host.host("") });
     assert_eq!(toolchains(&view), ["/srv/tools"]);
     let bytes = postcard::to_stdvec(&view).unwrap();
-    assert_eq!(postcard::from_bytes::<super::super::HostView>(&bytes).unwrap(), view);
+    assert_eq!(postcard::from_bytes::<HostView>(&bytes).unwrap(), view);
 }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::super::{Entry, host_view};
+use menace_enter::root::Entry;
+use super::super::{Host, host_view};
 use super::fabricated::{FabricatedHost, toolchains};
 
 #[test]
@@ -34,16 +35,25 @@ fn a_link_that_leads_to_an_invisible_place_is_replaced_by_what_is_there() {
 }
 
 #[test]
+fn a_link_that_leads_to_a_home_is_left_out() {
+    for place in ["/home/ada", "/home/ada/.config/opt", "/home"] {
+        let host = FabricatedHost::new();
+        host.directory(place).link("/opt", place);
+        assert!(!host.leads(&host.view("/opt"), "/opt", place), "{place} is visible");
+    }
+}
+
+#[test]
 fn other_directories_at_the_top_are_not_there() {
     let host = FabricatedHost::new();
     let others =
-        ["/root", "/var/lib", "/run", "/srv", "/mnt/disk", "/media", "/boot", "/tmp", "/sys", "/snap/bin"];
+        ["/root", "/var/lib", "/run", "/srv", "/mnt", "/media", "/boot", "/tmp", "/sys", "/snap/bin"];
     for other in others {
         host.file(&format!("{other}/file"), "");
     }
     let view = host.view(&others.join(":"));
     for other in others {
-        assert!(!host.sees(&view, &format!("{other}/file")) || other == "/mnt/disk", "{other} is visible");
+        assert!(!host.sees(&view, &format!("{other}/file")), "{other} is visible");
     }
 }
 
@@ -51,7 +61,7 @@ fn other_directories_at_the_top_are_not_there() {
 fn a_home_in_a_system_directory_is_left_out_and_its_neighbours_are_not() {
     let host = FabricatedHost::new();
     host.file("/opt/app/src/.netrc", "").file("/opt/app/lib/module.py", "").file("/opt/other/file", "");
-    let view = host_view(&super::super::Host { home: Some(PathBuf::from("/opt/app/src")), ..host.host("") });
+    let view = host_view(&Host { home: Some(PathBuf::from("/opt/app/src")), ..host.host("") });
     assert!(!host.sees(&view, "/opt/app/src/.netrc"));
     assert!(host.sees(&view, "/opt/app/lib/module.py"));
     assert!(host.sees(&view, "/opt/other/file"));
@@ -61,6 +71,6 @@ fn a_home_in_a_system_directory_is_left_out_and_its_neighbours_are_not() {
 fn a_system_directory_that_is_called_home_is_none() {
     let host = FabricatedHost::new();
     host.link("/bin", "usr/bin");
-    let view = host_view(&super::super::Host { home: Some(PathBuf::from("/bin")), ..host.host("") });
+    let view = host_view(&Host { home: Some(PathBuf::from("/bin")), ..host.host("") });
     assert!(host.leads(&view, "/bin/python3.11", "/usr/bin/python3.11"));
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use menace_enter::root::Entry;
 use super::super::{HostView, toolchain_of};
 use super::fabricated::{FabricatedHost, own_path, toolchains};
 
@@ -111,7 +112,9 @@ fn prefixes_of_many_kinds_are_shown() {
     for (directory, prefix, beside) in kinds {
         let host = FabricatedHost::new();
         host.directory(directory);
-        beside.iter().for_each(|name| drop(host.directory(&format!("{prefix}/{name}"))));
+        for name in beside {
+            host.directory(&format!("{prefix}/{name}"));
+        }
         check(&host, directory, &[prefix]);
     }
 }
@@ -157,6 +160,8 @@ fn cargo_is_shown_without_its_token() {
     let shown = ["/home/ada/.cargo/bin", "/home/ada/.rustup/settings.toml", "/home/ada/.rustup/toolchains"];
     let view = check(&host, "/home/ada/.cargo/bin", &shown);
     assert_eq!(view.environment["RUSTUP_HOME"], "/home/ada/.rustup");
+    let hashes = Entry::Directory { target: "/home/ada/.rustup/update-hashes".into() };
+    assert!(view.entries.contains(&hashes));
 }
 
 #[test]
@@ -239,4 +244,14 @@ fn the_toolchain_of_a_program_is_what_the_view_has_not() {
     for nothing in ["/usr/bin/python3.11", "/nowhere/python", "python", "/etc/shadow", "/home/ada"] {
         assert_eq!(toolchain_of(Path::new(nothing), &host.host(""), &view), [], "{nothing}");
     }
+}
+
+#[test]
+fn the_toolchain_of_a_program_may_be_around_what_the_view_has() {
+    let host = FabricatedHost::new();
+    pyenv(&host);
+    let view = host.view("/home/ada/.pyenv/versions/3.12.1/bin");
+    let added = toolchain_of(Path::new("/home/ada/.pyenv/shims/python3"), &host.host(""), &view);
+    let target = "/home/ada/.pyenv";
+    assert_eq!(added, [Entry::Bind { source: host.on_host(target), target: target.into() }]);
 }

@@ -71,8 +71,12 @@ fn of_sandbox_error(error: &SandboxError) -> Exit {
     match error {
         SandboxError::Refused { .. } => Exit::Usage,
         SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Exit::Usage,
-        SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory => Exit::Usage,
-        SandboxError::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => Exit::Program(127),
+        SandboxError::HostPath { source, .. } if source.kind() == std::io::ErrorKind::NotADirectory => {
+            Exit::Usage
+        }
+        SandboxError::Start { source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            Exit::Program(127)
+        }
         SandboxError::Start { .. } => Exit::Program(126),
         SandboxError::Protocol(_) => Exit::Bug,
         SandboxError::HostPath { .. }

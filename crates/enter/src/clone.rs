@@ -46,7 +46,8 @@ pub unsafe fn fork_into(namespaces: libc::c_int, cgroup: Option<BorrowedFd>) -> 
     }
     // SAFETY: the structure is as long as we say and lives during the call. No memory is shared (no CLONE_VM), so the
     // child returns here on its own copy of the stack, as after fork(2).
-    let result = unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>()) };
+    let result =
+        unsafe { libc::syscall(libc::SYS_clone3, &raw mut arguments, size_of::<libc::clone_args>()) };
     match result {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),

@@ -44,7 +44,8 @@ pub fn virtual_file_system(
 
 /// A copy of a host directory or file with everything mounted below it, not attached to anything yet.
 pub fn detached(source: &Path, access: BindAccess) -> Result<OwnedFd, StepError> {
-    let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
     let tree = open_tree(CWD, source, flags).step(|| format!("open {}", source.display()))?;
     let attributes = match access {
         BindAccess::ReadOnly => MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV,
@@ -73,8 +74,8 @@ pub fn map_owners(tree: &OwnedFd, user_namespace: BorrowedFd) -> io::Result<()> 
 
 /// Makes the mount at a path read-only, and not those below it.
 pub fn make_read_only(path: &Path) -> Result<(), StepError> {
-    let directory = open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC)
-        .step(|| format!("open {}", path.display()))?;
+    let directory =
+        open_tree(CWD, path, OpenTreeFlags::OPEN_TREE_CLOEXEC).step(|| format!("open {}", path.display()))?;
     mount_setattr(directory.as_fd(), 0, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV, None)
         .step(|| format!("make {} read-only", path.display()))
 }

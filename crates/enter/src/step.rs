@@ -45,7 +45,10 @@ impl<T> Step<T> for rustix::io::Result<T> {
 }
 
 /// Names the step of a result whose error has one of the kernel's somewhere inside.
-pub fn name_step<T, E: std::error::Error + 'static>(result: Result<T, E>, name: &str) -> Result<T, StepError> {
+pub fn name_step<T, E: std::error::Error + 'static>(
+    result: Result<T, E>,
+    name: &str,
+) -> Result<T, StepError> {
     result.map_err(|error| {
         let mut errno = None;
         let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);

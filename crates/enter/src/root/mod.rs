@@ -6,6 +6,6 @@ mod skeleton;
 mod views;
 
 pub use owners::OwnerMap;
-pub use scratch::{Lower, Scratch, ScratchOptions};
+pub use scratch::{Lower, Scratch, ScratchOptions, mount_host_path};
 pub use skeleton::{Entry, build_skeleton};
 pub use views::{mount_process_view, mount_terminals};

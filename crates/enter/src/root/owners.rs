@@ -37,7 +37,8 @@ impl OwnerMap {
         // SAFETY: the caller has one thread.
         let forked = unsafe { fork_into(libc::CLONE_NEWUSER, None) }.step(|| "create a user namespace")?;
         let Forked::Parent { pid, pidfd } = forked else { wait_to_be_killed() };
-        let namespace = write_maps(&process_view.join(pid.to_string()), (owner.uid(), uid), (owner.gid(), gid));
+        let namespace =
+            write_maps(&process_view.join(pid.to_string()), (owner.uid(), uid), (owner.gid(), gid));
         // It has served as soon as somebody holds its namespace.
         pidfd_send_signal(&pidfd, Signal::KILL).step(|| "end the holder of a user namespace")?;
         waitpid(Pid::from_raw(pid), WaitOptions::empty()).step(|| "reap the holder of a user namespace")?;

@@ -78,16 +78,14 @@ impl Scratch {
             Lower::Empty => bind(&base.join(LAYER), &workspace, BindAccess::ReadWrite)?,
             Lower::ReadWrite(directory) => {
                 // SAFETY: the caller has one thread.
-                let (tree, mapped) = unsafe { host_directory(root, directory, BindAccess::ReadWrite, options)? };
-                // Without the map everything in it would be somebody else's, and nothing could be written.
-                mapped?;
-                attach(&tree, &workspace)?;
+                unsafe { mount_host_path(root, directory, &workspace, BindAccess::ReadWrite, options)? };
             }
             Lower::CopyOnWrite(directory) => {
                 let lower = base.join("lower");
                 make(&lower, 0o755, options.owner)?;
                 // SAFETY: the caller has one thread.
-                let (tree, mapped) = unsafe { host_directory(root, directory, BindAccess::ReadOnly, options)? };
+                let (tree, mapped) =
+                    unsafe { host_directory(root, directory, BindAccess::ReadOnly, options)? };
                 left_out.extend(mapped.err().map(|error| error.to_string()));
                 attach(&tree, &lower)?;
                 mount_layer(&base, &lower, &workspace, options)?;
@@ -99,6 +97,27 @@ impl Scratch {
         detach(&base)?;
         Ok(Self { directory, left_out })
     }
+}
+
+/// Makes a host directory or file of the user's visible below `root`. What can be written has to belong to the sandbox's
+/// user; what can only be read need not.
+///
+/// # Safety
+///
+/// The calling process has one thread.
+pub unsafe fn mount_host_path(
+    root: &Path,
+    source: &Path,
+    target: &Path,
+    access: BindAccess,
+    options: &ScratchOptions,
+) -> Result<(), StepError> {
+    // SAFETY: the caller has one thread.
+    let (tree, mapped) = unsafe { host_directory(root, source, access, options)? };
+    if access == BindAccess::ReadWrite {
+        mapped?;
+    }
+    attach(&tree, target)
 }
 
 /// A copy of a host directory whose files belong to the sandbox's user, as far as they belong to its owner; the second

@@ -56,7 +56,8 @@ impl NativeSandbox {
     async fn list_layer(&self) -> Result<Layer, SandboxError> {
         if let Workspace::ReadWrite(_) = &self.spec.workspace {
             return Err(SandboxError::Refused {
-                problem: "a sandbox that writes to the host directory itself does not know what it changed".into(),
+                problem: "a sandbox that writes to the host directory itself does not know what it changed"
+                    .into(),
                 hint: "use a copy-on-write workspace".into(),
             });
         }
@@ -80,9 +81,8 @@ impl NativeSandbox {
             .tempfile_in(self.shared.registration.directory())
             .map_err(SandboxError::io("make a file for a snapshot"))?;
         let (file, path) = file.into_parts();
-        let answers = self
-            .ask(|job| Request::Work { job, work: Work::PackLayer }, &[OwnedFd::from(file)])
-            .await?;
+        let answers =
+            self.ask(|job| Request::Work { job, work: Work::PackLayer }, &[OwnedFd::from(file)]).await?;
         self.finish(answers, "pack what was written in", Path::new("/")).await?;
         Ok(Snapshot { spec: self.spec.clone(), changes, removed, archive: Arc::new(path) })
     }
@@ -91,8 +91,7 @@ impl NativeSandbox {
         let paths = snapshot.removed.clone();
         // The archive is not used, but work always comes with one.
         let (_ours, theirs) = pipe_pair()?;
-        let answers =
-            self.ask(|job| Request::Work { job, work: Work::Remove { paths } }, &[theirs]).await?;
+        let answers = self.ask(|job| Request::Work { job, work: Work::Remove { paths } }, &[theirs]).await?;
         self.finish(answers, "remove files in", Path::new(WORKSPACE)).await?;
         let file = fs::File::open(&*snapshot.archive).map_err(SandboxError::io("open a snapshot"))?;
         let work = Work::Unpack { directory: "/".into() };

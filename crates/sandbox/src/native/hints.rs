@@ -17,7 +17,9 @@ pub(super) fn hint_for(step: &str, errno: i32) -> String {
             "a new /proc needs one that is not masked: outside of a container, or in one started with \
              --security-opt systempaths=unconfined"
         }
-        (step, libc::ENODEV) if step.starts_with("mount overlay") => "load the overlay module: modprobe overlay",
+        (step, libc::ENODEV) if step.starts_with("mount overlay") => {
+            "load the overlay module: modprobe overlay"
+        }
         (step, _) if step.starts_with("mount overlay") => {
             "the workspace needs overlayfs in user namespaces: Linux 5.11 or newer; --rw works without it"
         }
@@ -26,7 +28,9 @@ pub(super) fn hint_for(step: &str, errno: i32) -> String {
              can): run as the owner of the directory instead of root"
         }
         (step, _) if step.starts_with("open ") => "check that the path exists and that you may read it",
-        ("filter system calls", _) => "the kernel needs CONFIG_SECCOMP_FILTER and user notification (Linux 5.0)",
+        ("filter system calls", _) => {
+            "the kernel needs CONFIG_SECCOMP_FILTER and user notification (Linux 5.0)"
+        }
         ("join the cgroup", _) => "check that the cgroup file system is writable",
         _ => "menace doctor shows what this host lacks",
     };

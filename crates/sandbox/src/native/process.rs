@@ -27,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct NativeProcess {
     sandbox: String,
     program: String,
+    directory: PathBuf,
     wire: Arc<Wire>,
     group: Arc<Option<Group>>,
     answers: Answers,
@@ -73,6 +74,7 @@ struct Stream(Option<pipe::Receiver>);
 impl NativeProcess {
     /// Asks for the command. Whether it could be started is the first thing that is heard of it.
     pub(super) async fn start(sandbox: &NativeSandbox, request: ExecRequest) -> Result<Self, SandboxError> {
+        sandbox.check_alive()?;
         let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
             problem: "no command was given".into(),
             hint: "name a program and its arguments".into(),
@@ -85,10 +87,11 @@ impl NativeProcess {
         let (stderr, stderr_for_program) = pipe_from_program()?;
         let cpu_time = sandbox.spec.limits.cpu_time;
         let environment = sandbox.shared.environment.of_command(&sandbox.spec, &request);
+        let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));
         let order = Program {
             command: request.command,
             environment,
-            directory: request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE)),
+            directory: directory.clone(),
             cpu_seconds: cpu_time.filter(|_| !has_accounting).map(|time| time.as_secs().max(1)),
             alone: request.exclusive,
         };
@@ -98,6 +101,7 @@ impl NativeProcess {
         let mut process = Self {
             sandbox: sandbox.id.clone(),
             program,
+            directory,
             wire: Arc::clone(&sandbox.wire),
             answers,
             stdin: Stdin::Open(stdin),
@@ -165,7 +169,7 @@ impl NativeProcess {
         match reason {
             "enter the working directory" => SandboxError::Inside {
                 action: "enter",
-                path: "the working directory".into(),
+                path: self.directory.clone(),
                 reason: source.to_string(),
             },
             _ => SandboxError::Start { program: self.program.clone(), source },
@@ -257,7 +261,9 @@ impl Process for NativeProcess {
                 Happened::Stderr(length) => {
                     if length > 0 {
                         let from = CHUNK / 2;
-                        return Ok(Event::Stderr(self.buffer.get(from..from + length).unwrap_or_default().to_vec()));
+                        return Ok(Event::Stderr(
+                            self.buffer.get(from..from + length).unwrap_or_default().to_vec(),
+                        ));
                     }
                 }
                 Happened::Report(Some(report)) => self.hear(report)?,

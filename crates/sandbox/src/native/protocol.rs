@@ -49,15 +49,31 @@ pub(crate) enum Kind {
 /// To the first process of a sandbox. With `Run` come stdin, stdout and stderr; with `Work` the archive.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
-    Run { job: u64, program: Program },
-    Work { job: u64, work: Work },
+    Run {
+        job: u64,
+        program: Program,
+    },
+    Work {
+        job: u64,
+        work: Work,
+    },
     /// Sends a signal to the program of a job.
-    Signal { job: u64, signal: i32 },
+    Signal {
+        job: u64,
+        signal: i32,
+    },
     /// Kills a job with everything it started.
-    Kill { job: u64 },
+    Kill {
+        job: u64,
+    },
     /// Stops or continues every process but the first.
-    SignalAll { job: u64, signal: i32 },
-    Inspect { job: u64 },
+    SignalAll {
+        job: u64,
+        signal: i32,
+    },
+    Inspect {
+        job: u64,
+    },
 }
 
 /// A program to be started.

@@ -53,16 +53,16 @@ impl Registration {
             Some(directory) => directory.to_owned(),
             None => usual_directory(),
         };
-        enter(&root, hierarchies)
-            .map_err(|source| SandboxError::HostPath { path: root, source })
-            .and_then(|(registration, problems)| match problems.into_iter().next() {
+        enter(&root, hierarchies).map_err(|source| SandboxError::HostPath { path: root, source }).and_then(
+            |(registration, problems)| match problems.into_iter().next() {
                 // What cannot be removed now is tried again by the next one; it must not stop this one.
                 Some(problem) => {
                     tracing::warn!("{problem}");
                     Ok(registration)
                 }
                 None => Ok(registration),
-            })
+            },
+        )
     }
 
     /// Unique on this machine.
@@ -136,7 +136,8 @@ fn enter(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Ve
         .expect("there are more numbers than directories");
     let directory = root.join(&name);
     fs::DirBuilder::new().mode(0o700).create(&directory)?;
-    let mut file = File::options().read(true).write(true).create_new(true).open(directory.join(ENTRY_FILE))?;
+    let mut file =
+        File::options().read(true).write(true).create_new(true).open(directory.join(ENTRY_FILE))?;
     file.lock()?;
     let entry = Entry { version: 1, owner, launcher: None, cgroup: name.clone() };
     write(&mut file, &entry)?;

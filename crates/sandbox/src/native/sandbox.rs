@@ -84,6 +84,11 @@ impl NativeSandbox {
         })
     }
 
+    /// Answers [`SandboxError::Gone`] after the end.
+    pub(super) fn check_alive(&self) -> Result<(), SandboxError> {
+        if self.is_destroyed.load(Ordering::Acquire) { Err(self.gone()) } else { Ok(()) }
+    }
+
     pub(super) fn gone(&self) -> SandboxError {
         SandboxError::Gone { id: self.id.clone() }
     }
@@ -113,7 +118,8 @@ impl NativeSandbox {
 
     fn kill(&self) {
         // It may be dead already.
-        if let Err(error) = rustix::process::pidfd_send_signal(&self.first_process, rustix::process::Signal::KILL)
+        if let Err(error) =
+            rustix::process::pidfd_send_signal(&self.first_process, rustix::process::Signal::KILL)
             && error != rustix::io::Errno::SRCH
         {
             tracing::warn!("failed to kill sandbox {}: {error}", self.id);
@@ -124,6 +130,7 @@ impl NativeSandbox {
 impl Drop for NativeSandbox {
     fn drop(&mut self) {
         self.listening.abort();
+        self.wire.end();
         if !self.is_destroyed.load(Ordering::Acquire) {
             self.kill();
         }
@@ -139,7 +146,8 @@ impl Sandbox for NativeSandbox {
     async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
         let mut process = NativeProcess::start(self, request).await?;
         process.end_stdin();
-        let (mut stdout, mut stderr) = (Kept::new(self.spec.limits.output), Kept::new(self.spec.limits.output));
+        let (mut stdout, mut stderr) =
+            (Kept::new(self.spec.limits.output), Kept::new(self.spec.limits.output));
         loop {
             match process.next().await? {
                 Event::Stdout(bytes) => stdout.add(&bytes),
@@ -208,7 +216,8 @@ impl Sandbox for NativeSandbox {
         let inspection = self.inspect().await?;
         let host = namespaces().map_err(SandboxError::io("look at the namespaces of this process"))?;
         let differs = |kind: &str| {
-            let of = |all: &[(String, u64)]| all.iter().find(|(name, _)| name == kind).map(|(_, inode)| *inode);
+            let of =
+                |all: &[(String, u64)]| all.iter().find(|(name, _)| name == kind).map(|(_, inode)| *inode);
             matches!((of(&inspection.namespaces), of(&host)), (Some(inside), Some(outside)) if inside != outside)
         };
         Ok(Isolation {
@@ -230,9 +239,7 @@ impl Sandbox for NativeSandbox {
     }
 
     async fn pause(&self) -> Result<(), SandboxError> {
-        if self.is_destroyed.load(Ordering::Acquire) {
-            return Err(self.gone());
-        }
+        self.check_alive()?;
         if self.is_paused.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
@@ -243,9 +250,7 @@ impl Sandbox for NativeSandbox {
     }
 
     async fn resume(&self) -> Result<(), SandboxError> {
-        if self.is_destroyed.load(Ordering::Acquire) {
-            return Err(self.gone());
-        }
+        self.check_alive()?;
         if !self.is_paused.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
@@ -271,7 +276,11 @@ impl Sandbox for NativeSandbox {
             group.thaw()?;
         }
         // The first process is gone when all others of its namespace are.
-        self.first_process.readable().await.map_err(SandboxError::io("wait for the end of a sandbox"))?.retain_ready();
+        self.first_process
+            .readable()
+            .await
+            .map_err(SandboxError::io("wait for the end of a sandbox"))?
+            .retain_ready();
         self.wire.end();
         match self.group.as_ref() {
             Some(group) => Ok(group.remove()?),
@@ -327,7 +336,13 @@ fn random() -> u64 {
 /// Users of the host that nobody has: each sandbox of root's is one of them, chosen at random.
 const UNPRIVILEGED_RANGE: std::ops::Range<u32> = 0x6000_0000..0x7000_0000;
 
-fn order(shared: &Shared, spec: &SandboxSpec, kept: &limits::Kept, kind: Kind, group: Option<&Group>) -> Order {
+fn order(
+    shared: &Shared,
+    spec: &SandboxSpec,
+    kept: &limits::Kept,
+    kind: Kind,
+    group: Option<&Group>,
+) -> Order {
     let owner = if shared.privileged {
         let range = UNPRIVILEGED_RANGE.end - UNPRIVILEGED_RANGE.start;
         let offset = u32::try_from(random() % u64::from(range)).expect("it is below a 32 bit number");
@@ -390,7 +405,11 @@ async fn launch(
     descriptors.extend(group.and_then(Group::clone_into));
     descriptors.extend(joined.iter().map(AsFd::as_fd));
     let socket = Socket::new(ours).map_err(SandboxError::io("watch a sandbox"))?;
-    shared.launcher.order(order, &descriptors).await.map_err(SandboxError::io("send an order to the launcher"))?;
+    shared
+        .launcher
+        .order(order, &descriptors)
+        .await
+        .map_err(SandboxError::io("send an order to the launcher"))?;
     drop(descriptors);
     drop(theirs);
     // The launcher and the first process both write to the channel, and either can be first.
@@ -407,7 +426,9 @@ async fn launch(
             Some((Report::Born, mut handles)) => first_process = handles.pop(),
             Some((Report::Ready { left_out }, _)) => ready = Some(left_out),
             Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
-            Some((report, _)) => return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}"))),
+            Some((report, _)) => {
+                return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
+            }
             None => return Err(SandboxError::Protocol("a sandbox ended before it was ready".into())),
         }
     }

@@ -29,7 +29,11 @@ impl Socket {
     }
 
     /// Sends a message, waiting for room if there is none.
-    pub(super) async fn send<T: Serialize>(&self, message: &T, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    pub(super) async fn send<T: Serialize>(
+        &self,
+        message: &T,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> io::Result<()> {
         self.0.async_io(Interest::WRITABLE, |end| channel::send(end, message, descriptors)).await
     }
 
@@ -64,8 +68,11 @@ pub(super) struct Answers {
 impl Wire {
     /// Takes over a channel whose sandbox is ready, and listens to it until it is closed.
     pub(super) fn start(socket: Socket) -> (Arc<Self>, tokio::task::JoinHandle<()>) {
-        let wire =
-            Arc::new(Self { socket, next_job: AtomicU64::new(1), listeners: Mutex::new(Listeners::default()) });
+        let wire = Arc::new(Self {
+            socket,
+            next_job: AtomicU64::new(1),
+            listeners: Mutex::new(Listeners::default()),
+        });
         let listening = Arc::clone(&wire);
         let task = tokio::spawn(async move {
             while let Ok(Some((report, _))) = listening.socket.receive::<Report>().await {

@@ -163,7 +163,9 @@ fn read_stdin(sender: &tokio::sync::mpsc::Sender<Vec<u8>>) {
 
 /// Whether there is nothing to be read, which saves a thread.
 fn is_null_device() -> bool {
-    let of = |path: &str| std::fs::metadata(path).ok().map(|metadata| std::os::unix::fs::MetadataExt::rdev(&metadata));
+    let of = |path: &str| {
+        std::fs::metadata(path).ok().map(|metadata| std::os::unix::fs::MetadataExt::rdev(&metadata))
+    };
     of("/dev/stdin").is_some_and(|stdin| Some(stdin) == of("/dev/null"))
 }
 

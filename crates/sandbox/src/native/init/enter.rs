@@ -4,9 +4,11 @@ use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use menace_enter::mount::{BindAccess, bind, pivot};
+use menace_enter::mount::{BindAccess, pivot};
 use menace_enter::rlimits::ResourceLimits;
-use menace_enter::root::{Scratch, build_skeleton, mount_process_view, mount_terminals};
+use menace_enter::root::{
+    Scratch, ScratchOptions, build_skeleton, mount_host_path, mount_process_view, mount_terminals,
+};
 use menace_enter::{Step, StepError, capabilities, landlock, loopback, name_step, seccomp, user_namespace};
 use menace_model::sandbox::{Access, Mount};
 use rustix::fs::{CWD, Mode, OFlags, openat};
@@ -70,19 +72,20 @@ fn build_root(order: &Order) -> Result<Scratch, StepError> {
     let scratch = unsafe { Scratch::mount(&stage, &order.scratch)? };
     mount_terminals(&stage)?;
     for mount in &order.mounts {
-        mount_of_the_user(&stage, mount)?;
+        mount_of_the_user(&stage, mount, &order.scratch)?;
     }
     pivot(&stage)?;
     Ok(scratch)
 }
 
-fn mount_of_the_user(stage: &Path, mount: &Mount) -> Result<(), StepError> {
+fn mount_of_the_user(stage: &Path, mount: &Mount, options: &ScratchOptions) -> Result<(), StepError> {
     let target = stage.join(mount.target.strip_prefix("/").unwrap_or(&mount.target));
     let access = match mount.access {
         Access::ReadOnly => BindAccess::ReadOnly,
         Access::ReadWrite => BindAccess::ReadWrite,
     };
-    bind(&mount.source, &target, access)
+    // SAFETY: this process has one thread, as above.
+    unsafe { mount_host_path(stage, &mount.source, &target, access, options) }
 }
 
 /// Becomes the user that the sandbox runs as: first outside, then the only one in a user namespace.

@@ -52,7 +52,9 @@ fn unpack(directory: &Path, archive: OwnedFd) -> Result<(), String> {
         }
         match entry.unpack_in(directory) {
             Ok(true) => {}
-            Ok(false) => return Err(format!("the archive has an entry outside of its directory: {}", path.display())),
+            Ok(false) => {
+                return Err(format!("the archive has an entry outside of its directory: {}", path.display()));
+            }
             Err(error) => return Err(reason(&error)),
         }
     }

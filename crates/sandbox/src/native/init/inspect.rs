@@ -20,7 +20,9 @@ pub(super) fn inspect(inside: &Inside) -> io::Result<Inspection> {
         namespaces: namespaces()?,
         capabilities: ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
             .iter()
-            .map(|field| u64::from_str_radix(value(&status, field).unwrap_or("ffffffff"), 16).unwrap_or(u64::MAX))
+            .map(|field| {
+                u64::from_str_radix(value(&status, field).unwrap_or("ffffffff"), 16).unwrap_or(u64::MAX)
+            })
             .fold(0, |all, set| all | set),
         no_new_privs: value(&status, "NoNewPrivs") == Some("1"),
         seccomp_mode: number(&status, "Seccomp").unwrap_or(0).try_into().unwrap_or(0),
@@ -69,7 +71,8 @@ pub(super) fn io_counts(counts: &File) -> io::Result<(u64, u64)> {
     let mut bytes = [0; 512];
     let length = counts.read_at(&mut bytes, 0)?;
     let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default());
-    let read = |field| number(&text, field).ok_or_else(|| io::Error::other(format!("/proc/self/io has no {field}")));
+    let read =
+        |field| number(&text, field).ok_or_else(|| io::Error::other(format!("/proc/self/io has no {field}")));
     Ok((read("read_bytes")?, read("write_bytes")?))
 }
 

@@ -84,7 +84,16 @@ impl Job {
             unsafe { libc::_exit(1) }
         };
         let program = (kind == JobKind::Alone).then_some(child);
-        Ok(Self { id, kind, child, program, notes: Some(File::from(read)), last_note: None, io_before: (0, 0), unread: Vec::new() })
+        Ok(Self {
+            id,
+            kind,
+            child,
+            program,
+            notes: Some(File::from(read)),
+            last_note: None,
+            io_before: (0, 0),
+            unread: Vec::new(),
+        })
     }
 
     /// Reads notes without waiting. The second value says that there will be no more.

@@ -65,7 +65,8 @@ fn watch(program: Pid) -> End {
     loop {
         while let Some((pid, mut end)) = wait_for_child(None, false) {
             if pid == program {
-                (end.cpu_user_us, end.cpu_system_us, end.largest_process_bytes) = super::inspect::children_usage();
+                (end.cpu_user_us, end.cpu_system_us, end.largest_process_bytes) =
+                    super::inspect::children_usage();
                 return end;
             }
         }

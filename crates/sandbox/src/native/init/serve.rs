@@ -30,7 +30,8 @@ pub(in crate::native) fn main(order: &Order, channel: OwnedFd, joined: Vec<Owned
 /// Goes in and says so. An error was reported when this returns.
 fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init, ()> {
     reset_signals();
-    let result = keep_only(channel, &joined).step(|| "close inherited files").and_then(|()| enter(order, &joined));
+    let result =
+        keep_only(channel, &joined).step(|| "close inherited files").and_then(|()| enter(order, &joined));
     drop(joined);
     match result {
         Ok(inside) => {
@@ -98,7 +99,9 @@ impl Init {
         let refusals = self.inside.refusals.as_ref();
         polled.extend(refusals.map(|listener| PollFd::new(listener, PollFlags::IN)));
         let pipes_from = polled.len();
-        polled.extend(self.jobs.iter().filter_map(Job::pipe).map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)));
+        polled.extend(
+            self.jobs.iter().filter_map(Job::pipe).map(|pipe| PollFd::from_borrowed_fd(pipe, PollFlags::IN)),
+        );
         loop {
             match poll(&mut polled, None) {
                 Ok(_) => break,
@@ -176,7 +179,8 @@ impl Init {
 
     fn work(&mut self, channel: &OwnedFd, id: u64, work: &Work, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         let scratch = self.inside.scratch.directory.as_fd();
-        let archive = descriptors.into_iter().next().ok_or_else(|| io::Error::other("work without its archive"))?;
+        let archive =
+            descriptors.into_iter().next().ok_or_else(|| io::Error::other("work without its archive"))?;
         let started = Job::start(id, JobKind::Work, |notes| {
             reset_signals();
             let code = match files::work(work, scratch, archive) {

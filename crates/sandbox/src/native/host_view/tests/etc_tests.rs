@@ -2,9 +2,9 @@
 
 use menace_model::sandbox::User;
 
-use menace_enter::root::Entry;
 use super::super::{Host, host_view};
 use super::fabricated::FabricatedHost;
+use menace_enter::root::Entry;
 
 #[test]
 fn public_entries_are_bound() {

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use menace_model::sandbox::User;
 use tempfile::TempDir;
 
-use menace_enter::root::Entry;
 use super::super::{Host, HostView, host_view};
 use super::inside::reach;
+use menace_enter::root::Entry;
 
 /// A tree with `/usr/bin/python3.11` and `/home/ada`.
 pub(super) struct FabricatedHost {

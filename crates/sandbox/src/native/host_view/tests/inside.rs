@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use super::super::HostView;
 use menace_enter::root::Entry;
-use super::super::{HostView};
 
 /// Where on the host a path inside ends, if it leads anywhere.
 pub(super) fn reach(view: &HostView, path: &Path) -> Option<PathBuf> {

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use menace_model::sandbox::User;
 
-use menace_enter::root::Entry;
 use super::super::{Host, HostView, host_view};
 use super::inside::reach;
+use menace_enter::root::Entry;
 
 fn this_machine() -> HostView {
     host_view(&Host::of_this_process(User::default(), "sandbox".to_owned()))

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use menace_enter::root::Entry;
 use super::super::{Host, host_view};
 use super::fabricated::{FabricatedHost, toolchains};
+use menace_enter::root::Entry;
 
 #[test]
 fn merged_directories_stay_relative_links() {

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use menace_enter::root::Entry;
 use super::super::{HostView, toolchain_of};
 use super::fabricated::{FabricatedHost, own_path, toolchains};
+use menace_enter::root::Entry;
 
 /// Checks that a `PATH` shows exactly these places, and stays as it is.
 fn check(host: &FabricatedHost, path: &str, shown: &[&str]) -> HostView {

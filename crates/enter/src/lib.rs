@@ -14,6 +14,7 @@ pub mod root;
 pub mod seccomp;
 mod step;
 pub mod user_namespace;
+pub mod zygote;
 
 #[cfg(test)]
 mod forked_child;

@@ -18,11 +18,16 @@ pub fn enter(uid: u32, gid: u32) -> Result<(), StepError> {
     // SAFETY: a new user namespace changes the ids and capabilities of this process alone, which has one thread (the
     // kernel refuses otherwise) and holds no state that depends on them.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }.step(|| "create a user namespace")?;
+    write_maps((uid, gid), (outside_uid.as_raw(), outside_gid.as_raw()))
+}
+
+/// Maps the one user of the namespace that this process is in, once.
+pub fn write_maps((uid, gid): (u32, u32), outside: (u32, u32)) -> Result<(), StepError> {
     // After a change of user the kernel gives the files in /proc/self to root, and the maps could not be written.
     set_dumpable_behavior(DumpableBehavior::Dumpable).step(|| "become dumpable")?;
     write("/proc/self/setgroups", "deny")?;
-    write("/proc/self/uid_map", &format!("{uid} {} 1", outside_uid.as_raw()))?;
-    write("/proc/self/gid_map", &format!("{gid} {} 1", outside_gid.as_raw()))
+    write("/proc/self/uid_map", &format!("{uid} {} 1", outside.0))?;
+    write("/proc/self/gid_map", &format!("{gid} {} 1", outside.1))
 }
 
 fn write(path: &str, text: &str) -> Result<(), StepError> {

@@ -38,6 +38,8 @@ pub enum Lower {
     CopyOnWrite(PathBuf),
     /// A host directory itself.
     ReadWrite(PathBuf),
+    /// A host directory itself, which cannot be changed.
+    ReadOnly(PathBuf),
 }
 
 /// The writable part. The descriptor is the only way to reach the layer itself; the sandbox sees what is mounted of it.
@@ -79,6 +81,10 @@ impl Scratch {
             Lower::ReadWrite(directory) => {
                 // SAFETY: the caller has one thread.
                 unsafe { mount_host_path(root, directory, &workspace, BindAccess::ReadWrite, options)? };
+            }
+            Lower::ReadOnly(directory) => {
+                // SAFETY: the caller has one thread.
+                unsafe { mount_host_path(root, directory, &workspace, BindAccess::ReadOnly, options)? };
             }
             Lower::CopyOnWrite(directory) => {
                 let lower = base.join("lower");

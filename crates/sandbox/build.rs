@@ -13,10 +13,19 @@ fn main() {
     }
     let out = PathBuf::from(variable("OUT_DIR"));
     // <target>/<profile>/build/<package>/out: one directory serves all profiles.
-    let target = out.ancestors().nth(4).expect("cargo puts OUT_DIR below the target directory").join("library");
+    let target =
+        out.ancestors().nth(4).expect("cargo puts OUT_DIR below the target directory").join("library");
     let status = Command::new(variable("CARGO"))
         .args(["rustc", "--quiet", "--package", "menace-enter", "--lib", "--crate-type", "cdylib"])
-        .args(["--profile", "library", "--features", "library", "--target", &variable("TARGET"), "--target-dir"])
+        .args([
+            "--profile",
+            "library",
+            "--features",
+            "library",
+            "--target",
+            &variable("TARGET"),
+            "--target-dir",
+        ])
         .arg(&target)
         .current_dir(&workspace)
         // What the outer build was told about its own crates does not concern this one, and wrappers such as clippy's

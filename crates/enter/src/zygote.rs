@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, set_parent_process_death_signal};
+use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
 
@@ -99,6 +99,10 @@ unsafe fn keep(status: OwnedFd, joined: &[BorrowedFd]) {
         Err(error) => end(&mut status, &KeeperReport::Failed(error)),
     };
     block_child_signal();
+    // Before the fork, so that there is no moment in which the code under test could look at the keeper.
+    if let Err(error) = set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "become undumpable") {
+        end(&mut status, &KeeperReport::Failed(error));
+    }
     // SAFETY: the caller promises one thread.
     match unsafe { libc::fork() } {
         -1 => {
@@ -108,6 +112,8 @@ unsafe fn keep(status: OwnedFd, joined: &[BorrowedFd]) {
         0 => {
             drop(status);
             unblock_child_signal();
+            // It can fail only for a wrong argument, and code that cannot look at itself is no danger.
+            drop(set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(io::Error::from));
         }
         caller => {
             let report = watch(caller, began + plan.timeout, &scratch);
@@ -133,7 +139,8 @@ unsafe fn enter(plan: &CallPlan, joined: &[BorrowedFd]) -> Result<Scratch, StepE
         rustix::io::write(descriptor, b"0").step(|| "join the cgroup")?;
     }
     // SAFETY: the cgroup namespace is only how this process sees paths of cgroups.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }.step(|| "create a cgroup namespace")?;
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
+        .step(|| "create a cgroup namespace")?;
     let root = Path::new("/");
     mount_process_view(root)?;
     let options = ScratchOptions {

@@ -8,4 +8,4 @@ mod views;
 pub use owners::OwnerMap;
 pub use scratch::{Lower, Scratch, ScratchOptions, mount_host_path};
 pub use skeleton::{Entry, build_skeleton};
-pub use views::{mount_process_view, mount_terminals};
+pub use views::{mount_full_process_view, mount_process_view, mount_terminals};

@@ -13,9 +13,8 @@ const MASKED: [&str; 7] = ["kallsyms", "kcore", "key-users", "keys", "kmsg", "sy
 
 /// Mounts `/proc` of this process's process namespace, in which a process sees only those of its own user.
 pub fn mount_process_view(root: &Path) -> Result<(), StepError> {
+    mount_full_process_view(root)?;
     let target = root.join("proc");
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    virtual_file_system("proc", &target, flags, "hidepid=invisible")?;
     for name in MASKED {
         let file = target.join(name);
         // Which of them exist depends on how the kernel was built.
@@ -24,6 +23,13 @@ pub fn mount_process_view(root: &Path) -> Result<(), StepError> {
         }
     }
     Ok(())
+}
+
+/// The same with nothing masked. The kernel lets a process in a user namespace mount `/proc` only where it could see a
+/// whole one before, so this is what the children of a zygote need below their own.
+pub fn mount_full_process_view(root: &Path) -> Result<(), StepError> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    virtual_file_system("proc", &root.join("proc"), flags, "hidepid=invisible")
 }
 
 /// Mounts pseudo-terminals that no other sandbox and not the host shares.

@@ -58,6 +58,11 @@ impl NativeBackend {
         let shared = Shared { launcher, hierarchies, groups, environment, privileged, registration };
         Ok(Self { shared: Arc::new(shared) })
     }
+
+    /// For what is made with this backend and is no sandbox.
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
 }
 
 #[async_trait]

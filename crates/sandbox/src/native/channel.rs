@@ -44,7 +44,8 @@ pub(crate) fn send<T: Serialize>(
     send_bytes(channel.as_fd(), &[IN_A_FILE], &all)
 }
 
-fn send_bytes(channel: BorrowedFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
+/// Sends bytes as one message.
+pub(crate) fn send_bytes(channel: BorrowedFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {

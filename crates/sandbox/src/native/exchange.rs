@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use menace_model::sandbox::{FileChanges, WORKSPACE, Workspace};
-use rustix::pipe::{PipeFlags, pipe_with};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::unix::pipe;
 
 use super::init::Layer;
+use super::pipes::{new_pipe, receiver, sender};
 use super::process::inside;
 use super::protocol::{End, Report, Request, Work};
 use super::sandbox::NativeSandbox;
@@ -24,7 +23,7 @@ impl NativeSandbox {
         directory: &Path,
         archive: &mut (dyn AsyncRead + Send + Unpin),
     ) -> Result<(), SandboxError> {
-        let (theirs, ours) = pipe_pair()?;
+        let (theirs, ours) = new_pipe()?;
         let mut ours = sender(ours)?;
         let work = Work::Unpack { directory: directory.to_owned() };
         let answers = self.ask(|job| Request::Work { job, work }, &[theirs]).await?;
@@ -40,7 +39,7 @@ impl NativeSandbox {
         path: &Path,
         archive: &mut (dyn AsyncWrite + Send + Unpin),
     ) -> Result<(), SandboxError> {
-        let (ours, theirs) = pipe_pair()?;
+        let (ours, theirs) = new_pipe()?;
         let mut ours = receiver(ours)?;
         let work = Work::Pack { path: path.to_owned() };
         let answers = self.ask(|job| Request::Work { job, work }, &[theirs]).await?;
@@ -61,7 +60,7 @@ impl NativeSandbox {
                 hint: "use a copy-on-write workspace".into(),
             });
         }
-        let (ours, theirs) = pipe_pair()?;
+        let (ours, theirs) = new_pipe()?;
         let mut ours = receiver(ours)?;
         let answers = self.ask(|job| Request::Work { job, work: Work::ListLayer }, &[theirs]).await?;
         let mut text = Vec::new();
@@ -90,7 +89,7 @@ impl NativeSandbox {
     pub(super) async fn restore(&self, snapshot: &Snapshot) -> Result<(), SandboxError> {
         let paths = snapshot.removed.clone();
         // The archive is not used, but work always comes with one.
-        let (_ours, theirs) = pipe_pair()?;
+        let (_ours, theirs) = new_pipe()?;
         let answers = self.ask(|job| Request::Work { job, work: Work::Remove { paths } }, &[theirs]).await?;
         self.finish(answers, "remove files in", Path::new(WORKSPACE)).await?;
         let file = fs::File::open(&*snapshot.archive).map_err(SandboxError::io("open a snapshot"))?;
@@ -141,23 +140,4 @@ fn files_below(host: &Path, inside: &Path) -> Vec<PathBuf> {
     }
     let Ok(entries) = fs::read_dir(host) else { return Vec::new() };
     entries.flatten().flat_map(|entry| files_below(&entry.path(), &inside.join(entry.file_name()))).collect()
-}
-
-fn pipe_pair() -> Result<(OwnedFd, OwnedFd), SandboxError> {
-    pipe_with(PipeFlags::CLOEXEC).map_err(|error| SandboxError::io("open a pipe")(error.into()))
-}
-
-fn sender(end: OwnedFd) -> Result<pipe::Sender, SandboxError> {
-    nonblocking(&end)?;
-    pipe::Sender::from_owned_fd_unchecked(end).map_err(SandboxError::io("watch a pipe"))
-}
-
-fn receiver(end: OwnedFd) -> Result<pipe::Receiver, SandboxError> {
-    nonblocking(&end)?;
-    pipe::Receiver::from_owned_fd_unchecked(end).map_err(SandboxError::io("watch a pipe"))
-}
-
-fn nonblocking(end: &OwnedFd) -> Result<(), SandboxError> {
-    rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK)
-        .map_err(|error| SandboxError::io("prepare a pipe")(error.into()))
 }

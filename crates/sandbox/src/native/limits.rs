@@ -18,6 +18,16 @@ pub(super) struct Kept {
     pub(super) left_out: Vec<String>,
 }
 
+impl Kept {
+    /// Whether there is anything for a cgroup to do.
+    pub(super) fn needs_group(&self) -> bool {
+        self.by_cgroup.memory.is_some()
+            || self.by_cgroup.pids.is_some()
+            || self.by_cgroup.cpus.is_some()
+            || !self.counted.is_empty()
+    }
+}
+
 /// Decides who keeps which limit.
 pub(super) fn keep(limits: &Limits, hierarchies: &Hierarchies) -> Kept {
     let mut by_cgroup = limits.clone();

@@ -11,13 +11,16 @@ mod init;
 mod launcher;
 mod limits;
 mod paths;
+mod pipes;
 mod process;
 mod protocol;
 mod registry;
 mod sandbox;
 mod wire;
+mod zygote;
 
 pub use backend::{NativeBackend, NativeOptions};
 pub use handle::LAUNCHER_ARGUMENT;
 pub use launcher::main as launcher_main;
 pub use registry::{CleanUp, clean_up};
+pub use zygote::{CallSpec, RawOutcome, Returned, Zygote, ZygoteOptions};

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use menace_model::sandbox::{ExecOutcome, ExecRequest, Usage, WORKSPACE};
-use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::unix::pipe;
 
 use super::cgroup::Group;
+use super::pipes::{Reading, new_pipe, pipe_from_program, sender};
 use super::protocol::{End, Program, Report, Request};
 use super::sandbox::NativeSandbox;
 use super::wire::{Answers, Wire};
@@ -32,8 +32,8 @@ pub(super) struct NativeProcess {
     group: Arc<Option<Group>>,
     answers: Answers,
     stdin: Stdin,
-    stdout: Stream,
-    stderr: Stream,
+    stdout: Reading,
+    stderr: Reading,
     began: Instant,
     deadline: Option<tokio::time::Instant>,
     cpu: Option<CpuWatch>,
@@ -67,9 +67,6 @@ enum Stdin {
     Fed(tokio::task::JoinHandle<Option<pipe::Sender>>),
     Closed,
 }
-
-/// The reading end of a pipe, until its end.
-struct Stream(Option<pipe::Receiver>);
 
 impl NativeProcess {
     /// Asks for the command. Whether it could be started is the first thing that is heard of it.
@@ -105,8 +102,8 @@ impl NativeProcess {
             wire: Arc::clone(&sandbox.wire),
             answers,
             stdin: Stdin::Open(stdin),
-            stdout: Stream(Some(stdout)),
-            stderr: Stream(Some(stderr)),
+            stdout,
+            stderr,
             began,
             deadline: request.timeout.map(|timeout| tokio::time::Instant::from_std(began) + timeout),
             cpu: cpu_time.filter(|_| has_accounting).map(|time| CpuWatch::new(time, &before.usage)),
@@ -347,27 +344,6 @@ impl Before {
     }
 }
 
-impl Stream {
-    /// Reads; at the end of the stream it returns 0 once and then never again.
-    async fn read(&mut self, buffer: &mut [u8]) -> usize {
-        let Some(pipe) = &mut self.0 else { return std::future::pending().await };
-        // The other end is a pipe of our own: an error can only mean that it is gone.
-        let length = pipe.read(buffer).await.unwrap_or(0);
-        if length == 0 {
-            self.0 = None;
-        }
-        length
-    }
-
-    fn try_read(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let length = self.0.as_ref()?.try_read(buffer).ok()?;
-        if length == 0 {
-            self.0 = None;
-        }
-        (length > 0).then_some(length)
-    }
-}
-
 /// Looks at the CPU time of a sandbox exactly as often as it could have been used up.
 struct CpuWatch {
     allowed_ms: f64,
@@ -410,26 +386,7 @@ fn total(usage: &Usage) -> f64 {
 
 fn pipe_to_program() -> Result<(OwnedFd, pipe::Sender), SandboxError> {
     let (read, write) = new_pipe()?;
-    nonblocking(&write)?;
-    let write = pipe::Sender::from_owned_fd_unchecked(write).map_err(SandboxError::io("watch a pipe"))?;
-    Ok((read, write))
-}
-
-fn pipe_from_program() -> Result<(pipe::Receiver, OwnedFd), SandboxError> {
-    let (read, write) = new_pipe()?;
-    nonblocking(&read)?;
-    let read = pipe::Receiver::from_owned_fd_unchecked(read).map_err(SandboxError::io("watch a pipe"))?;
-    Ok((read, write))
-}
-
-fn new_pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
-    pipe_with(PipeFlags::CLOEXEC).map_err(|error| SandboxError::io("open a pipe")(error.into()))
-}
-
-/// Only our end: programs expect streams that block.
-fn nonblocking(end: &OwnedFd) -> Result<(), SandboxError> {
-    rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK)
-        .map_err(|error| SandboxError::io("prepare a pipe")(error.into()))
+    Ok((read, sender(write)?))
 }
 
 /// Names the path of a request in errors.

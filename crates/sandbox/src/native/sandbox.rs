@@ -20,6 +20,7 @@ use super::handle::unsupported;
 use super::host_view::{Host, host_view};
 use super::init::namespaces;
 use super::limits;
+use super::pipes::Kept;
 use super::process::NativeProcess;
 use super::protocol::{Inspection, Kind, Order, Report, Request};
 use super::wire::{Answers, Socket, Wire};
@@ -27,6 +28,12 @@ use crate::{Event, Process, Sandbox, SandboxError, Snapshot};
 
 /// What a sandbox is called as a machine.
 pub(super) const HOST_NAME: &str = "sandbox";
+
+/// What a sandbox is for, and what it has beside the usual.
+pub(super) struct Extras {
+    pub(super) kind: Kind,
+    pub(super) entries: Vec<Entry>,
+}
 
 /// A native sandbox.
 pub(super) struct NativeSandbox {
@@ -46,28 +53,24 @@ pub(super) struct NativeSandbox {
 impl NativeSandbox {
     /// Makes a sandbox and waits until it is ready.
     pub(super) async fn create(shared: &Arc<Shared>, spec: SandboxSpec) -> Result<Self, SandboxError> {
-        Self::create_as(shared, spec, Kind::Final).await
+        Self::create_as(shared, spec, Extras { kind: Kind::Final, entries: Vec::new() }).await
     }
 
     /// Makes a sandbox, or what a zygote needs around it.
     pub(super) async fn create_as(
         shared: &Arc<Shared>,
         mut spec: SandboxSpec,
-        kind: Kind,
+        extras: Extras,
     ) -> Result<Self, SandboxError> {
         limits::check(&spec.limits)?;
         super::paths::make_absolute(&mut spec)?;
         let id = new_id();
         let kept = limits::keep(&spec.limits, &shared.hierarchies);
-        let has_group = kept.by_cgroup.memory.is_some()
-            || kept.by_cgroup.pids.is_some()
-            || kept.by_cgroup.cpus.is_some()
-            || !kept.counted.is_empty();
-        let group = match has_group {
+        let group = match kept.needs_group() {
             true => Some(shared.groups.create(&id, &kept.by_cgroup, &kept.counted)?),
             false => None,
         };
-        let order = order(shared, &spec, &kept, kind, group.as_ref());
+        let order = order(shared, &spec, &kept, extras, group.as_ref());
         let (socket, first_process, steps_left_out) = launch(shared, &order, group.as_ref()).await?;
         let (wire, listening) = Wire::start(socket);
         Ok(Self {
@@ -295,30 +298,6 @@ impl NativeSandbox {
     }
 }
 
-/// What is kept of a stream.
-struct Kept {
-    bytes: Vec<u8>,
-    most: usize,
-    is_truncated: bool,
-}
-
-impl Kept {
-    fn new(most: u64) -> Self {
-        Self { bytes: Vec::new(), most: usize::try_from(most).unwrap_or(usize::MAX), is_truncated: false }
-    }
-
-    fn add(&mut self, bytes: &[u8]) {
-        let room = self.most - self.bytes.len();
-        self.is_truncated |= bytes.len() > room;
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-    }
-
-    fn text(self) -> String {
-        String::from_utf8(self.bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
-    }
-}
-
 /// A name that no other sandbox of this machine has: 64 random bits and a counter.
 fn new_id() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
@@ -340,7 +319,7 @@ fn order(
     shared: &Shared,
     spec: &SandboxSpec,
     kept: &limits::Kept,
-    kind: Kind,
+    extras: Extras,
     group: Option<&Group>,
 ) -> Order {
     let owner = if shared.privileged {
@@ -352,6 +331,8 @@ fn order(
     };
     let workspace = match &spec.workspace {
         Workspace::Empty => Lower::Empty,
+        // Each call of a zygote has a layer of its own.
+        Workspace::CopyOnWrite(directory) if extras.kind == Kind::Base => Lower::ReadOnly(directory.clone()),
         Workspace::CopyOnWrite(directory) => Lower::CopyOnWrite(directory.clone()),
         Workspace::ReadWrite(directory) => Lower::ReadWrite(directory.clone()),
     };
@@ -363,7 +344,7 @@ fn order(
             privileged: shared.privileged,
         },
         mounts: spec.mounts.clone(),
-        own_skeleton: own_skeleton(spec),
+        own_skeleton: own_skeleton(spec, extras.entries),
         host_name: HOST_NAME.into(),
         user: spec.user,
         // The first process counts too, and so do the leaders of programs.
@@ -371,17 +352,18 @@ fn order(
         open_files: spec.limits.open_files,
         data_bytes: kept.data_bytes,
         born_in_cgroup: group.is_some_and(|group| group.clone_into().is_some()),
-        kind,
+        kind: extras.kind,
     }
 }
 
 /// Mounts of the user need places, which the common skeleton does not have.
-fn own_skeleton(spec: &SandboxSpec) -> Option<Vec<Entry>> {
-    if spec.mounts.is_empty() && spec.user == menace_model::sandbox::User::default() {
+fn own_skeleton(spec: &SandboxSpec, further: Vec<Entry>) -> Option<Vec<Entry>> {
+    if spec.mounts.is_empty() && further.is_empty() && spec.user == menace_model::sandbox::User::default() {
         return None;
     }
     let mut entries = host_view(&Host::of_this_process(spec.user, HOST_NAME.into())).entries;
     entries.extend(spec.mounts.iter().map(|mount| place_for(&mount.source, &mount.target)));
+    entries.extend(further);
     Some(entries)
 }
 

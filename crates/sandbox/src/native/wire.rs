@@ -37,6 +37,27 @@ impl Socket {
         self.0.async_io(Interest::WRITABLE, |end| channel::send(end, message, descriptors)).await
     }
 
+    /// Sends bytes as they are, to a process that is not ours.
+    pub(super) async fn send_bytes(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+        self.0.async_io(Interest::WRITABLE, |end| channel::send_bytes(end.as_fd(), bytes, descriptors)).await
+    }
+
+    /// Receives bytes as they are; `None` when the other end is closed.
+    pub(super) async fn receive_bytes(&self) -> io::Result<Option<Vec<u8>>> {
+        let mut buffer = vec![0; 4096];
+        let length = self.0.async_io(Interest::READABLE, |end| Ok(rustix::io::read(end, &mut buffer)?)).await;
+        match length {
+            Ok(0) => Ok(None),
+            Ok(length) => {
+                buffer.truncate(length);
+                Ok(Some(buffer))
+            }
+            // Closed with something of ours unread.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Receives a message; `None` when the other end is closed.
     pub(super) async fn receive<T: DeserializeOwned>(&self) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
         self.0.async_io(Interest::READABLE, |end| channel::receive(end)).await

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use menace_enter::mount::{BindAccess, pivot};
 use menace_enter::rlimits::ResourceLimits;
 use menace_enter::root::{
-    Scratch, ScratchOptions, build_skeleton, mount_host_path, mount_process_view, mount_terminals,
+    Scratch, ScratchOptions, build_skeleton, mount_full_process_view, mount_host_path, mount_process_view,
+    mount_terminals,
 };
 use menace_enter::{Step, StepError, capabilities, landlock, loopback, name_step, seccomp, user_namespace};
 use menace_model::sandbox::{Access, Mount};
@@ -43,8 +44,11 @@ pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepErr
     become_the_user(order)?;
     let io_counts = File::open("/proc/self/io").step(|| "open /proc/self/io")?;
     let mut inside = Inside { scratch, refusals: None, io_counts, landlock_abi: 0 };
+    name_step(capabilities::drop_all(), "give up all capabilities")?;
+    name_step(capabilities::no_new_privileges(), "refuse new privileges")?;
     if order.kind == Kind::Final {
-        give_up_rights(order, &mut inside)?;
+        inside.landlock_abi = restrict_files(order, &inside)?;
+        inside.refusals = Some(seccomp::install_with_listener().step(|| "filter system calls")?);
     }
     // Nothing in the sandbox may look into this process or at its files.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "become undumpable")?;
@@ -67,7 +71,10 @@ fn build_root(order: &Order) -> Result<Scratch, StepError> {
             PathBuf::from(STAGE)
         }
     };
-    mount_process_view(&stage)?;
+    match order.kind {
+        Kind::Final => mount_process_view(&stage)?,
+        Kind::Base => mount_full_process_view(&stage)?,
+    }
     // SAFETY: this process has one thread: it was forked by the launcher, which has one.
     let scratch = unsafe { Scratch::mount(&stage, &order.scratch)? };
     mount_terminals(&stage)?;
@@ -109,14 +116,6 @@ fn become_the_user(order: &Order) -> Result<(), StepError> {
     };
     name_step(limits.apply(), "set resource limits")?;
     user_namespace::enter(order.user.uid, order.user.gid)
-}
-
-fn give_up_rights(order: &Order, inside: &mut Inside) -> Result<(), StepError> {
-    name_step(capabilities::drop_all(), "give up all capabilities")?;
-    name_step(capabilities::no_new_privileges(), "refuse new privileges")?;
-    inside.landlock_abi = restrict_files(order, inside)?;
-    inside.refusals = Some(seccomp::install_with_listener().step(|| "filter system calls")?);
-    Ok(())
 }
 
 fn restrict_files(order: &Order, inside: &Inside) -> Result<u32, StepError> {

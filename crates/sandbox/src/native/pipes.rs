@@ -1,0 +1,96 @@
+//! Pipes from programs, and how much of what they print is kept.
+
+use std::os::fd::OwnedFd;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+
+use crate::SandboxError;
+
+/// Both ends of a pipe: reading, writing. A program gets an end that blocks, as it expects.
+pub(super) fn new_pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
+    pipe_with(PipeFlags::CLOEXEC).map_err(|error| SandboxError::io("open a pipe")(error.into()))
+}
+
+/// Our end of a pipe that is read.
+pub(super) fn receiver(end: OwnedFd) -> Result<pipe::Receiver, SandboxError> {
+    nonblocking(&end)?;
+    pipe::Receiver::from_owned_fd_unchecked(end).map_err(SandboxError::io("watch a pipe"))
+}
+
+/// Our end of a pipe that is written.
+pub(super) fn sender(end: OwnedFd) -> Result<pipe::Sender, SandboxError> {
+    nonblocking(&end)?;
+    pipe::Sender::from_owned_fd_unchecked(end).map_err(SandboxError::io("watch a pipe"))
+}
+
+fn nonblocking(end: &OwnedFd) -> Result<(), SandboxError> {
+    rustix::fs::fcntl_setfl(end, rustix::fs::OFlags::NONBLOCK)
+        .map_err(|error| SandboxError::io("prepare a pipe")(error.into()))
+}
+
+/// A pipe from a program: our end and its end.
+pub(super) fn pipe_from_program() -> Result<(Reading, OwnedFd), SandboxError> {
+    let (read, write) = new_pipe()?;
+    Ok((Reading(Some(receiver(read)?)), write))
+}
+
+/// The reading end of a pipe, until its end.
+pub(super) struct Reading(Option<pipe::Receiver>);
+
+impl Reading {
+    /// Reads; at the end of the stream it returns 0 once and then never again.
+    pub(super) async fn read(&mut self, buffer: &mut [u8]) -> usize {
+        let Some(pipe) = &mut self.0 else { return std::future::pending().await };
+        // The other end is a pipe of our own: an error can only mean that it is gone.
+        let length = pipe.read(buffer).await.unwrap_or(0);
+        if length == 0 {
+            self.0 = None;
+        }
+        length
+    }
+
+    /// Reads what is there already; `None` if there is nothing.
+    pub(super) fn try_read(&mut self, buffer: &mut [u8]) -> Option<usize> {
+        let length = self.0.as_ref()?.try_read(buffer).ok()?;
+        if length == 0 {
+            self.0 = None;
+        }
+        (length > 0).then_some(length)
+    }
+
+    /// Reads until every writer is gone.
+    pub(super) async fn read_to_end(&mut self, mut kept: Kept) -> Kept {
+        let mut buffer = [0; 16 << 10];
+        while self.0.is_some() {
+            let length = self.read(&mut buffer).await;
+            kept.add(buffer.get(..length).unwrap_or_default());
+        }
+        kept
+    }
+}
+
+/// What is kept of a stream.
+pub(super) struct Kept {
+    bytes: Vec<u8>,
+    most: usize,
+    pub(super) is_truncated: bool,
+}
+
+impl Kept {
+    pub(super) fn new(most: u64) -> Self {
+        Self { bytes: Vec::new(), most: usize::try_from(most).unwrap_or(usize::MAX), is_truncated: false }
+    }
+
+    pub(super) fn add(&mut self, bytes: &[u8]) {
+        let room = self.most - self.bytes.len();
+        self.is_truncated |= bytes.len() > room;
+        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
+
+    pub(super) fn text(self) -> String {
+        String::from_utf8(self.bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+}

@@ -1,0 +1,132 @@
+//! The base sandbox of a zygote: the repository read-only, the harness, and an interpreter that is ready.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use menace_enter::root::Entry;
+use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, Workspace};
+use tokio::io::AsyncReadExt;
+
+use super::ZygoteOptions;
+use crate::SandboxError;
+use crate::native::backend::Shared;
+use crate::native::channel;
+use crate::native::protocol::{Kind, Program, Request};
+use crate::native::sandbox::{Extras, NativeSandbox};
+use crate::native::wire::{Answers, Socket};
+
+/// Where the harness is inside.
+const HARNESS: &str = "/menace";
+
+/// The files of the harness.
+const FILES: [(&str, &str); 3] = [
+    ("menace_harness/__init__.py", include_str!("../../../../../harness/menace_harness/__init__.py")),
+    ("menace_harness/call.py", include_str!("../../../../../harness/menace_harness/call.py")),
+    ("menace_harness/zygote.py", include_str!("../../../../../harness/menace_harness/zygote.py")),
+];
+
+/// The library through which a call enters its sandbox.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmenace_enter.so"));
+const LIBRARY_NAME: &str = "libmenace_enter.so";
+
+/// A program that makes the directory of the harness importable and starts the zygote, whatever isolated mode leaves
+/// out of the search path.
+const START: &str = "import sys; sys.path.insert(0, '/menace'); from menace_harness import zygote; \
+                     zygote.main('/menace/libmenace_enter.so')";
+
+/// A waiting interpreter. Dropping it ends it and the calls under way.
+pub(super) struct Base {
+    channel: Socket,
+    /// Kept, because a request that nobody listens to is forgotten.
+    _answers: Answers,
+    _sandbox: NativeSandbox,
+}
+
+impl Base {
+    /// Starts an interpreter and waits until it is ready.
+    pub(super) async fn start(shared: &Arc<Shared>, options: &ZygoteOptions) -> Result<Self, SandboxError> {
+        let sandbox = NativeSandbox::create_as(shared, spec(options), extras(shared)?).await?;
+        let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a zygote"))?;
+        let channel = Socket::new(ours).map_err(SandboxError::io("watch a zygote"))?;
+        let (complaints, stderr) = std::io::pipe().map_err(SandboxError::io("open a pipe"))?;
+        let null = std::fs::File::options()
+            .write(true)
+            .open("/dev/null")
+            .map_err(SandboxError::io("open /dev/null"))?;
+        let request = ExecRequest::default();
+        let program = Program {
+            command: [options.python.as_str(), "-I", "-c", START].map(str::to_owned).to_vec(),
+            environment: shared.environment.of_command(&sandbox.spec, &request),
+            directory: "/".into(),
+            cpu_seconds: None,
+            alone: true,
+        };
+        let descriptors = [theirs, OwnedFd::from(null), OwnedFd::from(stderr)];
+        let answers = sandbox.ask(|job| Request::Run { job, program }, &descriptors).await?;
+        drop(descriptors);
+        match channel.receive_bytes().await.map_err(SandboxError::io("hear from a zygote"))? {
+            Some(bytes) if bytes == b"ready" => Ok(Self { channel, _answers: answers, _sandbox: sandbox }),
+            _ => Err(failed_to_start(options, complaints).await),
+        }
+    }
+
+    /// Starts a call. An error means that the interpreter is dead.
+    pub(super) async fn start_call(&self, descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+        self.channel.send_bytes(b"call", descriptors).await
+    }
+}
+
+fn spec(options: &ZygoteOptions) -> SandboxSpec {
+    SandboxSpec {
+        workspace: Workspace::CopyOnWrite(options.repository.clone()),
+        // It holds all calls that run at once beside itself; each has limits of its own.
+        limits: Limits {
+            pids: Some(options.limits.effective_pids().saturating_mul(options.parallel as u64 + 1)),
+            memory: None,
+            open_files: options.limits.open_files.max(256),
+            ..Limits::default()
+        },
+        ..SandboxSpec::default()
+    }
+}
+
+fn extras(shared: &Shared) -> Result<Extras, SandboxError> {
+    let library = library_file(shared.registration.directory())
+        .map_err(SandboxError::io("write the library of the zygote"))?;
+    let mut entries: Vec<Entry> = FILES
+        .iter()
+        .map(|(name, content)| Entry::File {
+            target: Path::new(HARNESS).join(name),
+            content: (*content).to_owned(),
+        })
+        .collect();
+    entries.push(Entry::Bind { source: library, target: Path::new(HARNESS).join(LIBRARY_NAME) });
+    Ok(Extras { kind: Kind::Base, entries })
+}
+
+fn library_file(directory: &Path) -> std::io::Result<PathBuf> {
+    let path = directory.join(LIBRARY_NAME);
+    if !path.exists() {
+        let new = directory.join(format!("{LIBRARY_NAME}.new"));
+        std::fs::write(&new, LIBRARY)?;
+        std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755))?;
+        std::fs::rename(&new, &path)?;
+    }
+    Ok(path)
+}
+
+async fn failed_to_start(options: &ZygoteOptions, complaints: std::io::PipeReader) -> SandboxError {
+    let mut text = String::new();
+    let fd = OwnedFd::from(complaints);
+    let read = rustix::fs::fcntl_setfl(fd.as_fd(), rustix::fs::OFlags::NONBLOCK)
+        .map_err(std::io::Error::from)
+        .and_then(|()| tokio::net::unix::pipe::Receiver::from_owned_fd_unchecked(fd));
+    if let Ok(mut pipe) = read {
+        // What it could not say is not worth waiting for.
+        drop(pipe.read_to_string(&mut text).await);
+    }
+    let last = text.lines().last().unwrap_or("it said nothing").to_owned();
+    SandboxError::Start { program: options.python.clone(), source: std::io::Error::other(last) }
+}

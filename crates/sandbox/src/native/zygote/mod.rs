@@ -1,0 +1,9 @@
+//! Isolated Python calls in milliseconds: an interpreter that waits in a base sandbox and forks for every call.
+
+mod base;
+mod call;
+mod slots;
+mod zygote;
+
+pub use call::{CallSpec, RawOutcome, Returned};
+pub use zygote::{Zygote, ZygoteOptions};

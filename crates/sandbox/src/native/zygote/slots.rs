@@ -1,0 +1,110 @@
+//! Places for calls: as many as may run at once, each with a control group that is used again and again.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use menace_model::sandbox::{Limits, Usage};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::SandboxError;
+use crate::native::backend::Shared;
+use crate::native::cgroup::Group;
+use crate::native::limits;
+
+/// All places of a zygote.
+pub(super) struct Slots {
+    free: Arc<Mutex<Vec<Place>>>,
+    permits: Arc<Semaphore>,
+    /// Memory of each process, where no group limits that of all.
+    pub(super) data_bytes: Option<u64>,
+}
+
+/// A place that a call has.
+pub(super) struct Slot {
+    place: Option<Place>,
+    free: Arc<Mutex<Vec<Place>>>,
+    _permit: OwnedSemaphorePermit,
+}
+
+struct Place {
+    group: Option<Group>,
+    joined: Vec<OwnedFd>,
+}
+
+/// Counters of a place before a call.
+pub(super) struct Before {
+    usage: Usage,
+    oom_kills: u64,
+}
+
+impl Slots {
+    pub(super) fn new(
+        shared: &Shared,
+        limits: &Limits,
+        parallel: usize,
+        id: &str,
+    ) -> Result<Self, SandboxError> {
+        let kept = limits::keep(limits, &shared.hierarchies);
+        let mut places = Vec::new();
+        for number in 0..parallel {
+            let group = match kept.needs_group() {
+                true => {
+                    Some(shared.groups.create(&format!("{id}-{number}"), &kept.by_cgroup, &kept.counted)?)
+                }
+                false => None,
+            };
+            let joined = group.as_ref().map_or(Ok(Vec::new()), Group::late_join_descriptors)?;
+            places.push(Place { group, joined });
+        }
+        Ok(Self {
+            free: Arc::new(Mutex::new(places)),
+            permits: Arc::new(Semaphore::new(parallel)),
+            data_bytes: kept.data_bytes,
+        })
+    }
+
+    /// Waits for a place.
+    pub(super) async fn take(&self) -> Slot {
+        let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
+        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Slot { place, free: Arc::clone(&self.free), _permit: permit }
+    }
+}
+
+impl Slot {
+    /// Files through which the call joins.
+    pub(super) fn joined(&self) -> &[OwnedFd] {
+        self.place.as_ref().map_or(&[], |place| &place.joined)
+    }
+
+    fn group(&self) -> Option<&Group> {
+        self.place.as_ref()?.group.as_ref()
+    }
+
+    /// Looks before the call.
+    pub(super) fn before(&self) -> Result<Before, SandboxError> {
+        let Some(group) = self.group() else { return Ok(Before { usage: Usage::default(), oom_kills: 0 }) };
+        group.reset_peak()?;
+        Ok(Before { usage: group.usage()?, oom_kills: group.oom_kills()?.unwrap_or(0) })
+    }
+
+    /// What the call took as far as the group counted it, and whether memory ran out.
+    pub(super) fn after(&self, before: &Before, measured: Usage) -> Result<(Usage, bool), SandboxError> {
+        let Some(group) = self.group() else { return Ok((measured, false)) };
+        let now = group.usage()?;
+        let since = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        let usage = Usage {
+            cpu_user_ms: since(now.cpu_user_ms, before.usage.cpu_user_ms).or(measured.cpu_user_ms),
+            cpu_system_ms: since(now.cpu_system_ms, before.usage.cpu_system_ms).or(measured.cpu_system_ms),
+            peak_rss_bytes: now.peak_rss_bytes.or(measured.peak_rss_bytes),
+            ..measured
+        };
+        Ok((usage, group.oom_kills()?.unwrap_or(0) > before.oom_kills))
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.free.lock().unwrap_or_else(PoisonError::into_inner).extend(self.place.take());
+    }
+}

@@ -1,0 +1,291 @@
+//! Isolated Python calls, on real interpreters.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use menace_sandbox::native::{
+    CallSpec, NativeBackend, NativeOptions, RawOutcome, Returned, Zygote, ZygoteOptions,
+};
+use menace_tests::menace_binary;
+use serde_json::{Value, json};
+
+/// What the calls are made to.
+const MODULE: &str = r#"
+import os, pathlib, signal, subprocess, sys, time
+
+STATE = []
+
+def add(left, right=1):
+    return left + right
+
+def remember(value):
+    STATE.append(value)
+    return len(STATE)
+
+def write(name, text):
+    pathlib.Path(name).write_text(text)
+    return sorted(str(path) for path in pathlib.Path("/workspace").iterdir())
+
+def write_temporary():
+    there = os.listdir("/tmp")
+    pathlib.Path("/tmp/seen").write_text("x")
+    return there
+
+def speak():
+    print("to stdout")
+    print("to stderr", file=sys.stderr)
+
+def flood():
+    sys.stdout.write("x" * (4 << 20))
+
+def fail(text):
+    raise KeyError(text)
+
+def kill_itself():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def leave(code):
+    os._exit(code)
+
+def exit_politely():
+    sys.exit(3)
+
+def loop():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    subprocess.Popen(["sleep", "100"], start_new_session=True)
+    while True:
+        pass
+
+def eat():
+    return len(bytearray(1 << 30))
+
+def fork_bomb():
+    count = 0
+    try:
+        while True:
+            if os.fork() == 0:
+                time.sleep(100)
+            count += 1
+    except OSError:
+        return count
+
+def read_stdin():
+    return sys.stdin.read()
+
+def look():
+    status = dict(line.split(":\t", 1) for line in open("/proc/self/status").read().splitlines())
+    return {
+        "capabilities": [status[name] for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")],
+        "no_new_privs": status["NoNewPrivs"],
+        "seccomp": status["Seccomp"],
+        "pids": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()),
+        "descriptors": sorted(int(name) for name in os.listdir("/proc/self/fd")),
+        "environment": sorted(os.environ),
+        "directory": os.getcwd(),
+        "namespaces": {name: os.readlink("/proc/self/ns/" + name) for name in os.listdir("/proc/self/ns")},
+    }
+
+class Cart:
+    @staticmethod
+    def total(prices):
+        return sum(prices)
+"#;
+
+struct Stand {
+    repository: tempfile::TempDir,
+    zygote: Zygote,
+    // Dropped after the zygote.
+    _backend: NativeBackend,
+}
+
+impl Stand {
+    async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    async fn with(change: impl FnOnce(&mut ZygoteOptions)) -> Self {
+        let repository = tempfile::tempdir().unwrap();
+        fs::write(repository.path().join("shop.py"), MODULE).unwrap();
+        fs::write(repository.path().join("broken.py"), "import nothing_of_that_name\n").unwrap();
+        let options = NativeOptions { executable: menace_binary().to_owned(), ..NativeOptions::default() };
+        let backend = NativeBackend::start(&options).await.unwrap();
+        let mut options = ZygoteOptions::new(repository.path());
+        change(&mut options);
+        let zygote = Zygote::start(&backend, options).await.unwrap();
+        Self { repository, zygote, _backend: backend }
+    }
+
+    async fn call(&self, function: &str, arguments: &[Value]) -> RawOutcome {
+        self.zygote.call(&CallSpec::new("shop", function).arguments(arguments.to_vec())).await.unwrap()
+    }
+
+    async fn value(&self, function: &str, arguments: &[Value]) -> Value {
+        let outcome = self.call(function, arguments).await;
+        match outcome.returned {
+            Some(Returned::Done { value: Some(value), .. }) => value,
+            _ => panic!("{outcome:?}"),
+        }
+    }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[tokio::test]
+async fn a_call_returns_its_value() {
+    let stand = Stand::new().await;
+    assert_eq!(stand.value("add", &[json!(2), json!(3)]).await, json!(5));
+    let mut with_keywords = CallSpec::new("shop", "add").arguments([json!("a")]);
+    with_keywords.keywords.insert("right".into(), json!("ß"));
+    let outcome = stand.zygote.call(&with_keywords).await.unwrap();
+    assert_eq!(outcome.returned, Some(Returned::Done { value: Some(json!("aß")), repr: "'aß'".into() }));
+    assert_eq!((outcome.exit_code, outcome.signal), (Some(0), None));
+    assert_eq!(stand.value("Cart.total", &[json!([1, 2, 3])]).await, json!(6));
+}
+
+#[tokio::test]
+async fn exceptions_are_told_apart_by_where_they_happen() {
+    let stand = Stand::new().await;
+    match stand.call("fail", &[json!("gone")]).await.returned {
+        Some(Returned::Call(raised)) => {
+            assert_eq!((raised.exception.as_str(), raised.message.as_str()), ("KeyError", "'gone'"));
+            assert!(raised.traceback.contains("raise KeyError(text)"), "{}", raised.traceback);
+        }
+        other => panic!("{other:?}"),
+    }
+    let missing = stand.call("no_such_function", &[]).await.returned;
+    assert!(
+        matches!(&missing, Some(Returned::Lookup(raised)) if raised.exception == "AttributeError"),
+        "{missing:?}"
+    );
+    let broken = stand.zygote.call(&CallSpec::new("broken", "x")).await.unwrap().returned;
+    assert!(
+        matches!(&broken, Some(Returned::Import(raised)) if raised.exception == "ModuleNotFoundError"),
+        "{broken:?}"
+    );
+    let exited = stand.call("exit_politely", &[]).await.returned;
+    assert!(
+        matches!(&exited, Some(Returned::Call(raised)) if raised.exception == "SystemExit"),
+        "{exited:?}"
+    );
+}
+
+#[tokio::test]
+async fn calls_see_nothing_of_each_other() {
+    let stand = Stand::new().await;
+    for _ in 0..2 {
+        assert_eq!(stand.value("remember", &[json!(1)]).await, json!(1));
+        assert_eq!(stand.value("write_temporary", &[]).await, json!([]));
+        let there = stand.value("write", &[json!("new.txt"), json!("x")]).await;
+        assert!(there.as_array().unwrap().contains(&json!("/workspace/new.txt")), "{there}");
+    }
+    assert_eq!(names(stand.repository.path()), ["broken.py", "shop.py"], "the repository was written to");
+}
+
+#[tokio::test]
+async fn a_call_is_isolated() {
+    let stand = Stand::new().await;
+    let seen = stand.value("look", &[]).await;
+    assert_eq!(seen["capabilities"], json!(vec!["0000000000000000"; 5]));
+    assert_eq!((&seen["no_new_privs"], &seen["seccomp"]), (&json!("1"), &json!("2")));
+    // The first process is ours and hidden; the second makes the call.
+    assert_eq!(seen["pids"], json!([2]));
+    assert_eq!(seen["directory"], "/workspace");
+    assert_eq!(seen["environment"].as_array().unwrap().iter().filter(|name| *name == "HOME").count(), 1);
+    // Streams, the one to menace, and the directory that is being listed.
+    assert_eq!(seen["descriptors"].as_array().unwrap().len(), 5, "{}", seen["descriptors"]);
+    for (kind, link) in seen["namespaces"].as_object().unwrap() {
+        let ours = fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
+        let is_own = ours.to_str() != link.as_str();
+        // The clocks are those of the base sandbox, which are not ours either.
+        assert!(is_own, "{kind} is shared with the host");
+    }
+}
+
+#[tokio::test]
+async fn output_is_kept_up_to_the_limit() {
+    let stand = Stand::new().await;
+    let spoken = stand.call("speak", &[]).await;
+    assert_eq!((spoken.stdout.as_str(), spoken.stderr.as_str()), ("to stdout\n", "to stderr\n"));
+    let flooded = stand.call("flood", &[]).await;
+    assert!(flooded.truncated && flooded.stdout.len() == 512 << 10, "{}", flooded.stdout.len());
+    assert_eq!(flooded.exit_code, Some(0));
+    assert_eq!(stand.value("read_stdin", &[]).await, json!(""));
+}
+
+#[tokio::test]
+async fn however_a_process_ends_it_is_an_outcome() {
+    let stand = Stand::new().await;
+    let killed = stand.call("kill_itself", &[]).await;
+    assert_eq!((killed.returned, killed.exit_code, killed.signal), (None, None, Some(9)));
+    let left = stand.call("leave", &[json!(7)]).await;
+    assert_eq!((left.returned, left.exit_code, left.signal), (None, Some(7), None));
+    assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));
+    assert_eq!(stand.zygote.restarts(), 0);
+}
+
+#[tokio::test]
+async fn time_is_limited_with_everything_that_was_started() {
+    let stand = Stand::new().await;
+    let began = Instant::now();
+    let limit = Duration::from_millis(300);
+    let outcome = stand.zygote.call(&CallSpec::new("shop", "loop").timeout(limit)).await.unwrap();
+    assert!(outcome.timed_out, "{outcome:?}");
+    assert_eq!((outcome.returned, outcome.exit_code, outcome.signal), (None, None, None));
+    let late = began.elapsed() - limit;
+    assert!(late < Duration::from_millis(500), "{late:?} late");
+}
+
+#[tokio::test]
+async fn memory_and_processes_are_limited() {
+    let stand = Stand::with(|options| {
+        options.limits.pids = Some(32);
+        if rustix::process::geteuid().is_root() {
+            options.limits.memory = Some(128 << 20);
+        }
+    })
+    .await;
+    let count = stand.value("fork_bomb", &[]).await;
+    assert!((1..=32).contains(&count.as_u64().unwrap()), "{count}");
+    let eaten = stand.call("eat", &[]).await;
+    if rustix::process::geteuid().is_root() {
+        assert!(eaten.oom && eaten.signal == Some(9), "{eaten:?}");
+    } else {
+        assert!(matches!(eaten.returned, Some(Returned::Call(_))), "{eaten:?}");
+    }
+    assert!(eaten.usage.peak_rss_bytes.unwrap() > 1 << 20);
+    assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));
+}
+
+#[tokio::test]
+async fn many_calls_at_once_each_get_their_own_answer() {
+    let stand = Arc::new(Stand::new().await);
+    let calls = (0..64).map(|number| {
+        let stand = Arc::clone(&stand);
+        tokio::spawn(async move { (number, stand.value("add", &[json!(number), json!(1)]).await) })
+    });
+    for call in calls.collect::<Vec<_>>() {
+        let (number, value) = call.await.unwrap();
+        assert_eq!(value, json!(number + 1));
+    }
+}
+
+#[tokio::test]
+async fn an_interpreter_that_cannot_start_is_an_error_that_names_it() {
+    let repository = tempfile::tempdir().unwrap();
+    let options = NativeOptions { executable: menace_binary().to_owned(), ..NativeOptions::default() };
+    let backend = NativeBackend::start(&options).await.unwrap();
+    let mut options = ZygoteOptions::new(repository.path());
+    options.python = "no-such-python".into();
+    let error =
+        Zygote::start(&backend, options).await.err().expect("there is no such interpreter").to_string();
+    assert!(error.contains("no-such-python"), "{error}");
+}

@@ -16,7 +16,13 @@ pub(crate) use sandbox::{SandboxCommand, SandboxRun};
 #[command(name = "menace", version, max_term_width = 110, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: Option<Command>,
+    /// Remove what killed runs of menace left: processes, control groups, files
+    #[arg(long)]
+    pub(crate) cleanup: bool,
+    /// With --cleanup: print JSON on stdout
+    #[arg(long, requires = "cleanup")]
+    pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
 }

@@ -10,7 +10,8 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 
 use arguments::Arguments;
 use configuration::Configuration;
@@ -28,6 +29,18 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = match Arguments::try_parse() {
+        Ok(arguments) if arguments.command.is_none() && !arguments.cleanup => {
+            terminal::ignore_broken_pipe(Arguments::command().write_help(&mut std::io::stderr()));
+            return Exit::Usage.into();
+        }
+        Ok(arguments) if arguments.command.is_some() && arguments.cleanup => {
+            let error = Arguments::command().error(
+                ErrorKind::ArgumentConflict,
+                "--cleanup is a command of its own: it cannot go with another",
+            );
+            terminal::ignore_broken_pipe(error.print());
+            return Exit::Usage.into();
+        }
         Ok(arguments) => arguments,
         Err(error) => {
             // Help and version are printed to stdout by the same call and are no failure.
@@ -49,7 +62,10 @@ fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let configuration = Configuration::load(&arguments.settings)?;
     logging::start(&configuration.settings().logging)?;
     configuration.warn();
-    commands::run(arguments.command, &configuration)
+    match arguments.command {
+        Some(command) => commands::run(command, &configuration),
+        None => commands::clean_up(arguments.json),
+    }
 }
 
 #[cfg(test)]

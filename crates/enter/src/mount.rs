@@ -67,6 +67,13 @@ pub fn bind(source: &Path, target: &Path, access: BindAccess) -> Result<(), Step
     attach(&detached(source, access)?, target)
 }
 
+/// Makes something of ours visible at another place as well, with the restrictions that its mount already has. Unlike
+/// [`bind`] it is one system call.
+pub fn bind_again(source: &Path, target: &Path) -> Result<(), StepError> {
+    rustix::mount::mount_bind(source, target)
+        .step(|| format!("bind {} to {}", source.display(), target.display()))
+}
+
 /// Maps the owner of the files of a detached tree through a user namespace.
 pub fn map_owners(tree: &OwnedFd, user_namespace: BorrowedFd) -> io::Result<()> {
     set_attributes(tree.as_fd(), MOUNT_ATTR_IDMAP, Some(user_namespace))

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod clean_up;
 mod config;
 mod dependencies;
 mod doctor;
@@ -13,6 +14,7 @@ mod scan;
 mod scan_report;
 mod usage;
 
+pub(crate) use clean_up::run as clean_up;
 pub(crate) use usage::UsageError;
 
 use clap::CommandFactory;

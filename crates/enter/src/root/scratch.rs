@@ -13,7 +13,7 @@ use rustix::mount::MountFlags;
 use serde::{Deserialize, Serialize};
 
 use super::OwnerMap;
-use crate::mount::{BindAccess, attach, bind, detach, detached, map_owners, virtual_file_system};
+use crate::mount::{BindAccess, attach, bind_again, detach, detached, map_owners, virtual_file_system};
 use crate::{Step, StepError};
 
 /// How the writable part is made.
@@ -72,12 +72,12 @@ impl Scratch {
         make(&base.join("tmp"), 0o1777, options.owner)?;
         make(&base.join("shm"), 0o1777, options.owner)?;
         make(&base.join(LAYER), 0o755, options.owner)?;
-        bind(&base.join("tmp"), &root.join("tmp"), BindAccess::ReadWrite)?;
-        bind(&base.join("shm"), &root.join("dev/shm"), BindAccess::ReadWrite)?;
+        bind_again(&base.join("tmp"), &root.join("tmp"))?;
+        bind_again(&base.join("shm"), &root.join("dev/shm"))?;
         let workspace = root.join("workspace");
         let mut left_out = Vec::new();
         match &options.workspace {
-            Lower::Empty => bind(&base.join(LAYER), &workspace, BindAccess::ReadWrite)?,
+            Lower::Empty => bind_again(&base.join(LAYER), &workspace)?,
             Lower::ReadWrite(directory) => {
                 // SAFETY: the caller has one thread.
                 unsafe { mount_host_path(root, directory, &workspace, BindAccess::ReadWrite, options)? };

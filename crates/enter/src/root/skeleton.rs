@@ -3,7 +3,8 @@
 //! It is built once, in the launcher's own mount namespace. A sandbox gets its copy with its mount namespace, which costs
 //! microseconds, and only adds what is its own.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -74,6 +75,8 @@ const LINKS: [(&str, &str); 6] = [
 
 /// Builds the tree at `root`, which becomes a mount of its own, read-only.
 pub fn build_skeleton(root: &Path, entries: &[Entry]) -> Result<(), StepError> {
+    // Everybody inside reads what is made here, whatever the caller's mask is.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     virtual_file_system("tmpfs", root, MountFlags::NOSUID | MountFlags::NODEV, "mode=0755,size=4m")?;
     for place in PLACES {
         make_directory(&root.join(place))?;
@@ -84,29 +87,34 @@ pub fn build_skeleton(root: &Path, entries: &[Entry]) -> Result<(), StepError> {
     }
     for device in DEVICES {
         let target = root.join("dev").join(device);
-        make_file(&target, "")?;
+        make_file(&target, b"")?;
         bind(&Path::new("/dev").join(device), &target, BindAccess::Device)?;
     }
     entries.iter().try_for_each(|entry| place(root, entry))?;
     make_read_only(root)
 }
 
+/// A file of the host that is not longer is copied: a mount for each would cost every sandbox, and a copy costs nothing.
+const LARGEST_COPY: u64 = 64 << 10;
+
 fn place(root: &Path, entry: &Entry) -> Result<(), StepError> {
     let target = inside(root, entry.target());
-    if let Some(parent) = target.parent() {
-        make_directory(parent)?;
-    }
     match entry {
         Entry::Bind { source, .. } => {
-            if source.is_dir() {
+            let kind = fs::metadata(source).step(|| format!("look at {}", source.display()))?;
+            if kind.is_file() && kind.len() <= LARGEST_COPY && kind.permissions().mode() & 0o111 == 0 {
+                let content = fs::read(source).step(|| format!("read {}", source.display()))?;
+                return make_file(&target, &content);
+            }
+            if kind.is_dir() {
                 make_directory(&target)?;
             } else {
-                make_file(&target, "")?;
+                make_file(&target, b"")?;
             }
             bind(source, &target, BindAccess::ReadOnly)
         }
         Entry::Link { to, .. } => symlink(to, &target).step(|| format!("link {}", target.display())),
-        Entry::File { content, .. } => make_file(&target, content),
+        Entry::File { content, .. } => make_file(&target, content.as_bytes()),
         Entry::Directory { .. } => make_directory(&target),
     }
 }
@@ -116,12 +124,26 @@ fn inside(root: &Path, path: &Path) -> PathBuf {
     root.join(path.strip_prefix("/").unwrap_or(path))
 }
 
+/// Makes a directory with those above it. Most of them are there already or only the last one is missing.
 fn make_directory(path: &Path) -> Result<(), StepError> {
-    fs::create_dir_all(path).step(|| format!("make the directory {}", path.display()))
+    match fs::create_dir(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => fs::create_dir_all(path).step(|| format!("make the directory {}", path.display())),
+    }
 }
 
-fn make_file(path: &Path, content: &str) -> Result<(), StepError> {
-    fs::write(path, content)
-        .and_then(|()| fs::set_permissions(path, fs::Permissions::from_mode(0o644)))
-        .step(|| format!("make the file {}", path.display()))
+fn make_file(path: &Path, content: &[u8]) -> Result<(), StepError> {
+    let write = || File::create(path).and_then(|mut file| file.write_all(content));
+    match write() {
+        // Its directory is not an entry of its own.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(parent) = path.parent() {
+                make_directory(parent)?;
+            }
+            write()
+        }
+        result => result,
+    }
+    .step(|| format!("make the file {}", path.display()))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::mount::MountFlags;
 
 use crate::StepError;
-use crate::mount::{BindAccess, bind, virtual_file_system};
+use crate::mount::{bind_again, virtual_file_system};
 
 /// Files in `/proc` that tell about the host or command it. Most of them also need rights that nobody inside has; an
 /// empty file does not depend on that.
@@ -19,7 +19,7 @@ pub fn mount_process_view(root: &Path) -> Result<(), StepError> {
         let file = target.join(name);
         // Which of them exist depends on how the kernel was built.
         if file.exists() {
-            bind(&root.join("dev/null"), &file, BindAccess::Device)?;
+            bind_again(&root.join("dev/null"), &file)?;
         }
     }
     Ok(())

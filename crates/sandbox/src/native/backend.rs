@@ -50,10 +50,12 @@ impl NativeBackend {
     pub async fn start(options: &NativeOptions) -> Result<Self, SandboxError> {
         let hierarchies = Hierarchies::discover(&Sources::host())?;
         let registration = Registration::new(options.runtime_directory.as_deref(), &hierarchies)?;
+        // It starts while this process looks at the host.
+        let launcher = Launcher::start(&options.executable, &registration)?;
         let groups = hierarchies.owner_group(registration.name())?;
         let view = host_view(&Host::of_this_process(User::default(), HOST_NAME.into()));
         let privileged = rustix::process::geteuid().is_root();
-        let launcher = Launcher::start(&options.executable, view.entries, privileged, &registration).await?;
+        launcher.prepare(view.entries, privileged).await?;
         let environment = BaseEnvironment::new(&view.path, &view.environment);
         let shared = Shared { launcher, hierarchies, groups, environment, privileged, registration };
         Ok(Self { shared: Arc::new(shared) })

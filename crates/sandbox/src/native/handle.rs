@@ -1,14 +1,16 @@
 //! The caller's side of the launcher.
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use menace_enter::StepError;
 use menace_enter::root::Entry;
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::channel;
+use super::launcher;
 use super::protocol::{Order, Preparation, Report};
 use super::registry::Registration;
 use super::wire::Socket;
@@ -17,37 +19,35 @@ use crate::SandboxError;
 /// The first argument with which the binary becomes a launcher.
 pub const LAUNCHER_ARGUMENT: &str = "__init";
 
-/// A launcher that is ready for orders. It ends when this is dropped.
+/// A launcher. It ends when this is dropped.
 pub(super) struct Launcher {
     socket: Option<Socket>,
-    process: Child,
+    process: LauncherProcess,
+}
+
+enum LauncherProcess {
+    Started(Child),
+    Forked(Pid),
 }
 
 impl Launcher {
-    /// Starts it and waits until it is ready.
-    pub(super) async fn start(
-        executable: &Path,
-        skeleton: Vec<Entry>,
-        privileged: bool,
-        registration: &Registration,
-    ) -> Result<Self, SandboxError> {
+    /// Starts it. It waits for its preparation.
+    pub(super) fn start(executable: &Path, registration: &Registration) -> Result<Self, SandboxError> {
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to the launcher"))?;
-        let process = Command::new(executable)
-            .arg(LAUNCHER_ARGUMENT)
-            .env_clear()
-            .current_dir("/")
-            .stdin(Stdio::from(theirs))
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(SandboxError::io("start the launcher"))?;
+        let process =
+            LauncherProcess::start(executable, theirs).map_err(SandboxError::io("start the launcher"))?;
         registration.record_launcher(process.id())?;
         let socket = Socket::new(ours).map_err(SandboxError::io("watch the launcher"))?;
-        let launcher = Self { socket: Some(socket), process };
+        Ok(Self { socket: Some(socket), process })
+    }
+
+    /// Prepares it and waits until it is ready for orders.
+    pub(super) async fn prepare(&self, skeleton: Vec<Entry>, privileged: bool) -> Result<(), SandboxError> {
         let preparation = Preparation { skeleton, privileged };
-        let socket = launcher.socket.as_ref().expect("it is taken only when this is dropped");
+        let socket = self.socket.as_ref().expect("it is taken only when this is dropped");
         socket.send(&preparation, &[]).await.map_err(SandboxError::io("prepare the launcher"))?;
         match socket.receive().await.map_err(SandboxError::io("hear from the launcher"))? {
-            Some((Report::Ready { .. }, _)) => Ok(launcher),
+            Some((Report::Ready { .. }, _)) => Ok(()),
             Some((Report::Failed(error), _)) => Err(unsupported(&error)),
             Some((report, _)) => Err(SandboxError::Protocol(format!("the launcher answered {report:?}"))),
             None => Err(SandboxError::Protocol("the launcher ended before it was ready".into())),
@@ -59,6 +59,43 @@ impl Launcher {
         match &self.socket {
             Some(socket) => socket.send(order, descriptors).await,
             None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl LauncherProcess {
+    /// A process with one thread is simply forked. One with several has to be started as a program of its own, because a
+    /// fork has only the thread that forked, and whatever lock another one held stays locked.
+    fn start(executable: &Path, channel: OwnedFd) -> io::Result<Self> {
+        if std::fs::read_dir("/proc/self/task")?.count() == 1 {
+            // SAFETY: there is one thread, as was just counted, and only it could start another.
+            return match unsafe { libc::fork() } {
+                -1 => Err(io::Error::last_os_error()),
+                0 => launcher::forked_main(&channel),
+                pid => Ok(Self::Forked(Pid::from_raw(pid).expect("a child has a number above zero"))),
+            };
+        }
+        let child = Command::new(executable)
+            .arg(LAUNCHER_ARGUMENT)
+            .env_clear()
+            .current_dir("/")
+            .stdin(Stdio::from(channel))
+            .stdout(Stdio::null())
+            .spawn()?;
+        Ok(Self::Started(child))
+    }
+
+    fn id(&self) -> u32 {
+        match self {
+            Self::Started(child) => child.id(),
+            Self::Forked(pid) => pid.as_raw_pid().cast_unsigned(),
+        }
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
+        match self {
+            Self::Started(child) => child.wait().map(drop),
+            Self::Forked(pid) => Ok(waitpid(Some(*pid), WaitOptions::empty()).map(drop)?),
         }
     }
 }

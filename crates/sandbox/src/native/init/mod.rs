@@ -10,4 +10,4 @@ mod serve;
 
 pub(super) use files::Layer;
 pub(super) use inspect::namespaces;
-pub(super) use serve::main;
+pub(super) use serve::{keep_only, main};

@@ -48,8 +48,8 @@ fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init,
     }
 }
 
-/// Closes what the launcher had open, and puts `/dev/null` where the standard streams were.
-fn keep_only(channel: &OwnedFd, joined: &[OwnedFd]) -> io::Result<()> {
+/// Closes what the process that was forked had open, and puts `/dev/null` where the standard streams were.
+pub(in crate::native) fn keep_only(channel: &OwnedFd, joined: &[OwnedFd]) -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for number in 0..3 {
         // SAFETY: the standard streams of this process are owned by nothing in it.

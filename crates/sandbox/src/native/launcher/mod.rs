@@ -22,7 +22,7 @@ use super::protocol::{Order, Preparation, Report};
 /// on every system.
 pub(crate) const STAGE: &str = "/sys";
 
-/// The whole life of a launcher. Its channel is its standard input.
+/// The whole life of a launcher that was started as a program. Its channel is its standard input.
 pub fn main() -> ExitCode {
     let channel = io::stdin().as_fd().try_clone_to_owned();
     match channel.and_then(|channel| serve(&channel)) {
@@ -30,6 +30,13 @@ pub fn main() -> ExitCode {
         // Whoever could be told has closed the channel.
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// The whole life of a launcher that was forked: the same, without what its parent had open.
+pub(super) fn forked_main(channel: &OwnedFd) -> ! {
+    let served = init::keep_only(channel, &[]).and_then(|()| serve(channel));
+    // SAFETY: _exit(2) ends the process at once, without running what the parent has to do at its own end.
+    unsafe { libc::_exit(i32::from(served.is_err())) }
 }
 
 fn serve(channel: &OwnedFd) -> io::Result<()> {
@@ -62,20 +69,8 @@ fn prepare(preparation: &Preparation) -> Result<(), StepError> {
 
 /// The namespaces of a sandbox: one for clocks as well, where the kernel has it.
 fn namespaces() -> libc::c_int {
-    let with_time = NAMESPACES | libc::CLONE_NEWTIME;
-    // SAFETY: this process has one thread.
-    match unsafe { fork_into(libc::CLONE_NEWTIME, None) } {
-        // SAFETY: _exit(2) ends the process at once.
-        Ok(Forked::Child) => unsafe { libc::_exit(0) },
-        Ok(Forked::Parent { pid, .. }) => {
-            let pid = rustix::process::Pid::from_raw(pid);
-            match rustix::process::waitpid(pid, rustix::process::WaitOptions::empty()) {
-                Ok(_) => with_time,
-                Err(_) => NAMESPACES,
-            }
-        }
-        Err(_) => NAMESPACES,
-    }
+    let has_clocks = Path::new("/proc/self/ns/time").exists();
+    if has_clocks { NAMESPACES | libc::CLONE_NEWTIME } else { NAMESPACES }
 }
 
 /// Children that end are not waited for: their reports come over their channels.

@@ -52,7 +52,8 @@ pub unsafe fn fork_into(namespaces: libc::c_int, cgroup: Option<BorrowedFd>) -> 
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(Forked::Child),
         pid => Ok(Forked::Parent {
-            pid: i32::try_from(pid).expect("a process number fits in 32 bits"),
+            #[expect(clippy::cast_possible_truncation, reason = "the kernel's process numbers have 32 bits")]
+            pid: pid as i32,
             // SAFETY: with CLONE_PIDFD the kernel has stored a new descriptor there that nobody else knows.
             pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) },
         }),

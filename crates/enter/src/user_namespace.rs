@@ -14,11 +14,11 @@ use crate::{Step, StepError};
 
 /// Enters a new user namespace in which the caller is `uid` and `gid`, with every capability over it.
 pub fn enter(uid: u32, gid: u32) -> Result<(), StepError> {
-    let (outside_uid, outside_gid) = (rustix::process::geteuid(), rustix::process::getegid());
+    let outside = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
     // SAFETY: a new user namespace changes the ids and capabilities of this process alone, which has one thread (the
     // kernel refuses otherwise) and holds no state that depends on them.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER) }.step(|| "create a user namespace")?;
-    write_maps((uid, gid), (outside_uid.as_raw(), outside_gid.as_raw()))
+    write_maps((uid, gid), outside)
 }
 
 /// Maps the one user of the namespace that this process is in, once.

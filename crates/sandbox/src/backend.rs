@@ -84,6 +84,10 @@ pub trait Process: Send {
     /// Writes to its stdin. A command that does not read any more is an error of kind broken pipe.
     async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError>;
 
+    /// Takes its stdin away, so that it can be written to while events are waited for. A command that prints before it
+    /// has read everything needs that, or both sides wait for ever.
+    async fn take_stdin(&mut self) -> Option<Box<dyn AsyncWrite + Send + Unpin>>;
+
     /// Ends its stdin.
     async fn close_stdin(&mut self) -> Result<(), SandboxError>;
 

@@ -59,14 +59,12 @@ fn write_maps(process: &Path, user: (u32, u32), group: (u32, u32)) -> io::Result
 
 /// One id to where it belongs, all others to ids that nobody has.
 fn map_text(owner: u32, mapped: u32) -> String {
-    let mut text = format!("{owner} {mapped} 1\n");
     if owner >= RANGE {
-        return text + &format!("0 {NOBODYS_RANGE} {RANGE}\n");
+        return format!("{owner} {mapped} 1\n0 {NOBODYS_RANGE} {RANGE}\n");
     }
-    if owner > 0 {
-        text += &format!("0 {NOBODYS_RANGE} {owner}\n");
-    }
-    text + &format!("{} {} {}\n", owner + 1, NOBODYS_RANGE + owner + 1, RANGE - owner - 1)
+    let below = if owner > 0 { format!("0 {NOBODYS_RANGE} {owner}\n") } else { String::new() };
+    let next = owner + 1;
+    format!("{owner} {mapped} 1\n{below}{next} {} {}\n", NOBODYS_RANGE + next, RANGE - next)
 }
 
 fn wait_to_be_killed() -> ! {

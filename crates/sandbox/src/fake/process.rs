@@ -4,7 +4,7 @@ use std::io;
 
 use async_trait::async_trait;
 use menace_model::sandbox::ExecOutcome;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -63,6 +63,10 @@ impl Process for FakeProcess {
             None => Err(io::ErrorKind::BrokenPipe.into()),
         };
         written.map_err(SandboxError::io("write to the stdin of a command"))
+    }
+
+    async fn take_stdin(&mut self) -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
+        Some(Box::new(self.stdin.take()?))
     }
 
     async fn close_stdin(&mut self) -> Result<(), SandboxError> {

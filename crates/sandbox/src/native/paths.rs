@@ -49,7 +49,7 @@ fn check_target(target: &Path) -> Result<(), SandboxError> {
         let reserved = Path::new(reserved);
         target == reserved || (reserved != Path::new("/") && target.starts_with(reserved))
     };
-    if RESERVED.iter().any(|reserved| is_reserved(&reserved)) {
+    if RESERVED.iter().any(is_reserved) {
         return Err(SandboxError::Refused {
             problem: format!("cannot mount at {}, which is the sandbox's own", target.display()),
             hint: "choose another place inside, such as /data".into(),

@@ -62,7 +62,7 @@ impl Reading {
 
     /// Reads until every writer is gone.
     pub(super) async fn read_to_end(&mut self, mut kept: Kept) -> Kept {
-        let mut buffer = [0; 16 << 10];
+        let mut buffer = vec![0; 16 << 10];
         while self.0.is_some() {
             let length = self.read(&mut buffer).await;
             kept.add(buffer.get(..length).unwrap_or_default());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use menace_model::sandbox::{ExecOutcome, ExecRequest, Usage, WORKSPACE};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use super::cgroup::Group;
@@ -289,6 +289,14 @@ impl Process for NativeProcess {
             Stdin::Fed(_) | Stdin::Closed => Err(io::ErrorKind::BrokenPipe.into()),
         };
         written.map_err(SandboxError::io("write to a command"))
+    }
+
+    async fn take_stdin(&mut self) -> Option<Box<dyn AsyncWrite + Send + Unpin>> {
+        match std::mem::replace(&mut self.stdin, Stdin::Closed) {
+            Stdin::Open(stdin) => Some(Box::new(stdin)),
+            Stdin::Fed(feeding) => feeding.await.ok().flatten().map(|stdin| Box::new(stdin) as _),
+            Stdin::Closed => None,
+        }
     }
 
     async fn close_stdin(&mut self) -> Result<(), SandboxError> {

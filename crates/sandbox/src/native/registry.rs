@@ -53,16 +53,13 @@ impl Registration {
             Some(directory) => directory.to_owned(),
             None => usual_directory(),
         };
-        enter(&root, hierarchies).map_err(|source| SandboxError::HostPath { path: root, source }).and_then(
-            |(registration, problems)| match problems.into_iter().next() {
-                // What cannot be removed now is tried again by the next one; it must not stop this one.
-                Some(problem) => {
-                    tracing::warn!("{problem}");
-                    Ok(registration)
-                }
-                None => Ok(registration),
-            },
-        )
+        let (registration, problems) =
+            enter(&root, hierarchies).map_err(|source| SandboxError::HostPath { path: root, source })?;
+        // What cannot be removed now is tried again by the next one; it must not stop this one.
+        for problem in problems {
+            tracing::warn!("{problem}");
+        }
+        Ok(registration)
     }
 
     /// Unique on this machine.
@@ -130,10 +127,10 @@ fn enter(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Ve
     let cleaned = clean_root(root, hierarchies)?;
     let owner = Process::of(std::process::id())?;
     // A process can have more than one backend.
-    let name = (0..)
+    let name = (0..u32::MAX)
         .map(|number| format!("{}-{}-{number}", owner.pid, owner.started))
         .find(|name| !root.join(name).exists())
-        .expect("there are more numbers than directories");
+        .ok_or_else(|| io::Error::other("this process has too many backends"))?;
     let directory = root.join(&name);
     fs::DirBuilder::new().mode(0o700).create(&directory)?;
     let mut file =

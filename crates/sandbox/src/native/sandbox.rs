@@ -1,14 +1,14 @@
 //! One native sandbox, as its caller holds it.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use menace_enter::root::{Entry, Lower, ScratchOptions};
 use menace_model::sandbox::{
-    ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats, Usage, Workspace,
+    ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats, Usage, User, Workspace,
 };
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -17,7 +17,7 @@ use super::backend::Shared;
 use super::cgroup::Group;
 use super::channel;
 use super::handle::unsupported;
-use super::host_view::{Host, host_view};
+use super::host_view::{Host, host_view, toolchain_of};
 use super::init::namespaces;
 use super::limits;
 use super::pipes::Kept;
@@ -32,6 +32,8 @@ pub(super) const HOST_NAME: &str = "sandbox";
 /// What a sandbox is for, and what it has beside the usual.
 pub(super) struct Extras {
     pub(super) kind: Kind,
+    /// A program outside of `PATH` whose installation has to be visible.
+    pub(super) interpreter: Option<PathBuf>,
     pub(super) entries: Vec<Entry>,
 }
 
@@ -53,7 +55,8 @@ pub(super) struct NativeSandbox {
 impl NativeSandbox {
     /// Makes a sandbox and waits until it is ready.
     pub(super) async fn create(shared: &Arc<Shared>, spec: SandboxSpec) -> Result<Self, SandboxError> {
-        Self::create_as(shared, spec, Extras { kind: Kind::Final, entries: Vec::new() }).await
+        Self::create_as(shared, spec, Extras { kind: Kind::Final, interpreter: None, entries: Vec::new() })
+            .await
     }
 
     /// Makes a sandbox, or what a zygote needs around it.
@@ -66,11 +69,12 @@ impl NativeSandbox {
         super::paths::make_absolute(&mut spec)?;
         let id = new_id();
         let kept = limits::keep(&spec.limits, &shared.hierarchies);
-        let group = match kept.needs_group() {
-            true => Some(shared.groups.create(&id, &kept.by_cgroup, &kept.counted)?),
-            false => None,
+        let group = if kept.needs_group() {
+            Some(shared.groups.create(&id, &kept.by_cgroup, &kept.counted)?)
+        } else {
+            None
         };
-        let order = order(shared, &spec, &kept, extras, group.as_ref());
+        let order = order(shared, &spec, &kept, &extras, group.as_ref());
         let (socket, first_process, steps_left_out) = launch(shared, &order, group.as_ref()).await?;
         let (wire, listening) = Wire::start(socket);
         Ok(Self {
@@ -207,6 +211,8 @@ impl Sandbox for NativeSandbox {
             stats.usage.cpu_system_ms = counted.cpu_system_ms.or(stats.usage.cpu_system_ms);
             stats.usage.peak_rss_bytes = counted.peak_rss_bytes.or(stats.usage.peak_rss_bytes);
             stats.memory_bytes = group.memory_now()?;
+            // Without the first process.
+            stats.pids = group.pids_now()?.map(|pids| pids.saturating_sub(1)).or(stats.pids);
         }
         Ok(stats)
     }
@@ -286,8 +292,13 @@ impl Sandbox for NativeSandbox {
             .retain_ready();
         self.wire.end();
         match self.group.as_ref() {
-            Some(group) => Ok(group.remove()?),
             None => Ok(()),
+            Some(group) if group.remove().is_ok() => Ok(()),
+            // Something survived the end of its namespace.
+            Some(group) => {
+                group.kill()?;
+                Ok(group.remove()?)
+            }
         }
     }
 }
@@ -319,7 +330,7 @@ fn order(
     shared: &Shared,
     spec: &SandboxSpec,
     kept: &limits::Kept,
-    extras: Extras,
+    extras: &Extras,
     group: Option<&Group>,
 ) -> Order {
     let owner = if shared.privileged {
@@ -344,7 +355,7 @@ fn order(
             privileged: shared.privileged,
         },
         mounts: spec.mounts.clone(),
-        own_skeleton: own_skeleton(spec, extras.entries),
+        own_skeleton: own_skeleton(spec, extras),
         host_name: HOST_NAME.into(),
         user: spec.user,
         // The first process counts too, and so do the leaders of programs.
@@ -357,14 +368,19 @@ fn order(
 }
 
 /// Mounts of the user need places, which the common skeleton does not have.
-fn own_skeleton(spec: &SandboxSpec, further: Vec<Entry>) -> Option<Vec<Entry>> {
-    if spec.mounts.is_empty() && further.is_empty() && spec.user == menace_model::sandbox::User::default() {
+fn own_skeleton(spec: &SandboxSpec, extras: &Extras) -> Option<Vec<Entry>> {
+    if spec.mounts.is_empty() && extras.entries.is_empty() && spec.user == User::default() {
         return None;
     }
-    let mut entries = host_view(&Host::of_this_process(spec.user, HOST_NAME.into())).entries;
-    entries.extend(spec.mounts.iter().map(|mount| place_for(&mount.source, &mount.target)));
-    entries.extend(further);
-    Some(entries)
+    let host = Host::of_this_process(spec.user, HOST_NAME.into());
+    let mut view = host_view(&host);
+    if let Some(interpreter) = &extras.interpreter {
+        let installation = toolchain_of(interpreter, &host, &view);
+        view.entries.extend(installation);
+    }
+    view.entries.extend(spec.mounts.iter().map(|mount| place_for(&mount.source, &mount.target)));
+    view.entries.extend(extras.entries.iter().cloned());
+    Some(view.entries)
 }
 
 fn place_for(source: &Path, target: &Path) -> Entry {

@@ -1,6 +1,6 @@
 //! `menace sandbox run`: one command in a fresh sandbox, its output passed on as it comes.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Context;
@@ -10,6 +10,7 @@ use menace_model::sandbox::{
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, Event, Process, Sandbox, SandboxError};
 use serde::Serialize;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::SandboxRun;
@@ -103,53 +104,36 @@ async fn report(
 
 /// Passes on what the command prints, and what is typed or piped to us.
 async fn pass_on(mut process: Box<dyn Process>) -> Result<ExecOutcome, SandboxError> {
-    let mut stdin = StdinReader::start();
+    if let Some(stdin) = process.take_stdin().await {
+        tokio::spawn(pass_in(stdin));
+    }
     loop {
-        tokio::select! {
-            event = process.next() => match event? {
-                Event::Stdout(bytes) => write_all(std::io::stdout().lock(), &bytes),
-                Event::Stderr(bytes) => write_all(std::io::stderr().lock(), &bytes),
-                Event::Exited(outcome) => return Ok(*outcome),
-            },
-            chunk = stdin.next() => match chunk {
-                // A command that does not read its input is within its rights.
-                Some(bytes) => if process.write(&bytes).await.is_err() { stdin.stop() },
-                None => { stdin.stop(); process.close_stdin().await? }
-            },
+        match process.next().await? {
+            Event::Stdout(bytes) => write_all(std::io::stdout().lock(), &bytes),
+            Event::Stderr(bytes) => write_all(std::io::stderr().lock(), &bytes),
+            Event::Exited(outcome) => return Ok(*outcome),
+        }
+    }
+}
+
+/// Passes on our own stdin until its end. It is read on a thread: a file or a terminal cannot be waited for otherwise,
+/// and the thread does not keep a finished command waiting, because the process just ends.
+async fn pass_in(mut stdin: Box<dyn AsyncWrite + Send + Unpin>) {
+    if is_null_device() {
+        return;
+    }
+    let (sender, mut chunks) = tokio::sync::mpsc::channel(1);
+    std::thread::spawn(move || read_stdin(&sender));
+    while let Some(bytes) = chunks.recv().await {
+        // A command that does not read its input is within its rights.
+        if stdin.write_all(&bytes).await.is_err() {
+            return;
         }
     }
 }
 
 fn write_all(mut stream: impl Write, bytes: &[u8]) {
     ignore_broken_pipe(stream.write_all(bytes).and_then(|()| stream.flush()));
-}
-
-/// Our own stdin, read on a thread: a file or a terminal cannot be waited for otherwise.
-struct StdinReader {
-    chunks: Option<tokio::sync::mpsc::Receiver<Vec<u8>>>,
-}
-
-impl StdinReader {
-    fn start() -> Self {
-        let (sender, chunks) = tokio::sync::mpsc::channel(1);
-        // Nobody types at a terminal for a command that was started without one of its own, unless they want to; but
-        // the thread must not keep a finished command waiting, and it does not: the process just ends.
-        if std::io::stdin().is_terminal() || !is_null_device() {
-            std::thread::spawn(move || read_stdin(&sender));
-        }
-        Self { chunks: Some(chunks) }
-    }
-
-    async fn next(&mut self) -> Option<Vec<u8>> {
-        match &mut self.chunks {
-            Some(chunks) => chunks.recv().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    fn stop(&mut self) {
-        self.chunks = None;
-    }
 }
 
 fn read_stdin(sender: &tokio::sync::mpsc::Sender<Vec<u8>>) {

@@ -11,7 +11,9 @@ use menace_model::sandbox::{Controller, Limits};
 
 use super::discover::{Availability, CONTROLLERS, Hierarchies, Version, v1_name};
 use super::error::CgroupError;
-use super::group::{Directory, Group, PATIENCE, lock, remove_directory};
+#[cfg(test)]
+use super::group::PATIENCE;
+use super::group::{Directory, Group, lock, remove_directory};
 use super::{files, limits};
 
 /// What every directory of ours begins with, next to groups that are not ours.
@@ -66,7 +68,8 @@ impl OwnerGroup {
         Ok(group)
     }
 
-    /// Removes the parent directories. All groups must have been removed before.
+    /// Removes the parent directories, as dropping it does, and says what went wrong. All groups must have been removed before.
+    #[cfg(test)]
     pub(crate) fn remove(&self) -> Result<(), CgroupError> {
         let mut made = lock(&self.0.made);
         for directory in made.iter_mut() {

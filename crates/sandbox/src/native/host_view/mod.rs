@@ -21,5 +21,4 @@ mod view;
 mod tests;
 
 pub(crate) use host::Host;
-pub(crate) use plan::HostView;
 pub(crate) use view::{host_view, toolchain_of};

@@ -18,8 +18,8 @@ use crate::native::channel::{receive, send};
 use crate::native::protocol::{End, Order, Program, Report, Request, Work};
 
 /// The whole life of a sandbox's first process.
-pub(in crate::native) fn main(order: &Order, channel: OwnedFd, joined: Vec<OwnedFd>) -> ! {
-    let code = match start(order, &channel, joined) {
+pub(in crate::native) fn main(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> ! {
+    let code = match start(order, channel, joined) {
         Ok(mut init) => init.serve(channel).map_or(1, |()| 0),
         Err(()) => 1,
     };
@@ -70,23 +70,23 @@ struct Init {
 }
 
 impl Init {
-    fn serve(&mut self, channel: OwnedFd) -> io::Result<()> {
+    fn serve(&mut self, channel: &OwnedFd) -> io::Result<()> {
         let children = signal_descriptor(libc::SIGCHLD)?;
         loop {
-            let ready = self.wait(&channel, &children)?;
+            let ready = self.wait(channel, &children)?;
             if ready.refusals {
                 self.serve_refusals()?;
             }
             if ready.children {
                 drain(&children);
-                self.reap(&channel)?;
+                self.reap(channel)?;
             }
             if ready.notes {
-                self.read_notes(&channel)?;
+                self.read_notes(channel)?;
             }
             if ready.channel {
-                match receive::<Request>(&channel)? {
-                    Some((request, descriptors)) => self.handle(&channel, request, descriptors)?,
+                match receive::<Request>(channel)? {
+                    Some((request, descriptors)) => self.handle(channel, request, descriptors)?,
                     // The caller is gone, and the sandbox goes too.
                     None => return Ok(()),
                 }
@@ -120,7 +120,7 @@ impl Init {
 
     fn handle(&mut self, channel: &OwnedFd, request: Request, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         match request {
-            Request::Run { job, program } => self.run(channel, job, &program, descriptors),
+            Request::Run { job, program } => self.run(channel, job, &program, &descriptors),
             Request::Work { job, work } => self.work(channel, job, &work, descriptors),
             Request::Signal { job, signal } => {
                 if let Some(program) = self.find(job).and_then(|job| job.program) {
@@ -159,20 +159,20 @@ impl Init {
         drop(kill_process(job.child, signal).map_err(io::Error::from));
     }
 
-    fn run(&mut self, channel: &OwnedFd, id: u64, program: &Program, stdio: Vec<OwnedFd>) -> io::Result<()> {
+    fn run(&mut self, channel: &OwnedFd, id: u64, program: &Program, stdio: &[OwnedFd]) -> io::Result<()> {
         let Ok(executable) = Executable::new(program) else {
             let reason = "pass text with a zero byte".to_owned();
             return send(channel, &Report::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
         };
         let started = if program.alone {
             Job::start(id, JobKind::Alone, |notes| {
-                let (what, error) = executable.become_it(&stdio);
+                let (what, error) = executable.become_it(stdio);
                 drop(write_note(notes, &Note::not_started(what, &error)));
                 // SAFETY: _exit(2) ends the process at once.
                 unsafe { libc::_exit(127) }
             })
         } else {
-            Job::start(id, JobKind::Led, |notes| lead(&executable, &stdio, notes))
+            Job::start(id, JobKind::Led, |notes| lead(&executable, stdio, notes))
         };
         self.keep(channel, id, started)
     }
@@ -272,6 +272,7 @@ impl Init {
     }
 }
 
+#[expect(clippy::struct_excessive_bools, reason = "one for each source of events")]
 struct Ready {
     channel: bool,
     children: bool,

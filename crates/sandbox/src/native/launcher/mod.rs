@@ -86,7 +86,7 @@ fn launch(namespaces: libc::c_int, order: &Order, descriptors: Vec<OwnedFd>) {
     let joined: Vec<OwnedFd> = descriptors.collect();
     // SAFETY: this process has one thread.
     let report = match unsafe { fork_into(namespaces, cgroup.as_ref().map(AsFd::as_fd)) } {
-        Ok(Forked::Child) => init::main(order, channel, joined),
+        Ok(Forked::Child) => init::main(order, &channel, joined),
         Ok(Forked::Parent { pidfd, .. }) => send_to(&channel, &Report::Born, &[pidfd.as_fd()]),
         Err(error) => {
             let failed = Err::<(), _>(error).step(|| "create namespaces").expect_err("it is an error");

@@ -47,7 +47,8 @@ pub(super) struct Base {
 impl Base {
     /// Starts an interpreter and waits until it is ready.
     pub(super) async fn start(shared: &Arc<Shared>, options: &ZygoteOptions) -> Result<Self, SandboxError> {
-        let sandbox = NativeSandbox::create_as(shared, spec(options), extras(shared)?).await?;
+        let sandbox =
+            NativeSandbox::create_as(shared, spec(options), extras(shared, &options.python)?).await?;
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a zygote"))?;
         let channel = Socket::new(ours).map_err(SandboxError::io("watch a zygote"))?;
         let (complaints, stderr) = std::io::pipe().map_err(SandboxError::io("open a pipe"))?;
@@ -92,7 +93,7 @@ fn spec(options: &ZygoteOptions) -> SandboxSpec {
     }
 }
 
-fn extras(shared: &Shared) -> Result<Extras, SandboxError> {
+fn extras(shared: &Shared, python: &str) -> Result<Extras, SandboxError> {
     let library = library_file(shared.registration.directory())
         .map_err(SandboxError::io("write the library of the zygote"))?;
     let mut entries: Vec<Entry> = FILES
@@ -103,7 +104,8 @@ fn extras(shared: &Shared) -> Result<Extras, SandboxError> {
         })
         .collect();
     entries.push(Entry::Bind { source: library, target: Path::new(HARNESS).join(LIBRARY_NAME) });
-    Ok(Extras { kind: Kind::Base, entries })
+    let interpreter = Some(PathBuf::from(python)).filter(|path| path.is_absolute());
+    Ok(Extras { kind: Kind::Base, interpreter, entries })
 }
 
 fn library_file(directory: &Path) -> std::io::Result<PathBuf> {

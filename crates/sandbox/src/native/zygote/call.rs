@@ -55,6 +55,7 @@ impl CallSpec {
 
 /// What came of a call, as it was seen from outside and as the harness describes it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one answer, and users read them by name")]
 pub struct RawOutcome {
     /// What the harness says; nothing if the process ended before it could.
     pub returned: Option<Returned>,

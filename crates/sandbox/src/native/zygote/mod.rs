@@ -2,8 +2,8 @@
 
 mod base;
 mod call;
+mod calls;
 mod slots;
-mod zygote;
 
 pub use call::{CallSpec, RawOutcome, Returned};
-pub use zygote::{Zygote, ZygoteOptions};
+pub use calls::{Zygote, ZygoteOptions};

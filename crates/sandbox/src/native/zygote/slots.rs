@@ -47,11 +47,11 @@ impl Slots {
         let kept = limits::keep(limits, &shared.hierarchies);
         let mut places = Vec::new();
         for number in 0..parallel {
-            let group = match kept.needs_group() {
-                true => {
-                    Some(shared.groups.create(&format!("{id}-{number}"), &kept.by_cgroup, &kept.counted)?)
-                }
-                false => None,
+            let id = format!("{id}-{number}");
+            let group = if kept.needs_group() {
+                Some(shared.groups.create(&id, &kept.by_cgroup, &kept.counted)?)
+            } else {
+                None
             };
             let joined = group.as_ref().map_or(Ok(Vec::new()), Group::late_join_descriptors)?;
             places.push(Place { group, joined });

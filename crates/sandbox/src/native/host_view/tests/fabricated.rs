@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use menace_model::sandbox::User;
 use tempfile::TempDir;
 
-use super::super::{Host, HostView, host_view};
+use super::super::plan::HostView;
+use super::super::{Host, host_view};
 use super::inside::reach;
 use menace_enter::root::Entry;
 

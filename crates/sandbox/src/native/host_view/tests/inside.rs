@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::HostView;
+use super::super::plan::HostView;
 use menace_enter::root::Entry;
 
 /// Where on the host a path inside ends, if it leads anywhere.

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use menace_model::sandbox::User;
 
-use super::super::{Host, HostView, host_view};
+use super::super::plan::HostView;
+use super::super::{Host, host_view};
 use super::inside::reach;
 use menace_enter::root::Entry;
 

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::super::Entry;
 use super::fabricated::FabricatedHost;
+use menace_enter::root::Entry;
 
 #[test]
 fn every_parent_comes_before_its_children_and_nothing_comes_twice() {

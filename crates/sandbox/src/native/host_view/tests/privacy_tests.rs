@@ -3,7 +3,8 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use super::super::{Host, HostView, host_view};
+use super::super::plan::HostView;
+use super::super::{Host, host_view};
 use super::fabricated::{FabricatedHost, own_path, toolchains};
 
 /// Checks that a `PATH` shows exactly these places.

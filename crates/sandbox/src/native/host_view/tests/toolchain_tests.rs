@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::super::{HostView, toolchain_of};
+use super::super::plan::HostView;
+use super::super::toolchain_of;
 use super::fabricated::{FabricatedHost, own_path, toolchains};
 use menace_enter::root::Entry;
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use menace_enter::zygote::{CallPlan, KeeperReport};
-use menace_model::sandbox::{Limits, Usage, User};
+use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, Usage, User};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -158,7 +158,7 @@ impl Zygote {
             // Neither a result nor a report: the interpreter went down with everything.
             return Ok(returned.map(|returned| killed_keeper(returned, began)));
         };
-        let (usage, oom, end) = self.understand(slot, &before, &report)?;
+        let (usage, oom, end) = Self::understand(slot, &before, &report)?;
         Ok(Some(RawOutcome {
             returned,
             exit_code: end.exit_code.filter(|_| !end.timed_out),
@@ -189,7 +189,7 @@ impl Zygote {
 
     fn request(&self, spec: &CallSpec) -> Result<Vec<u8>, SandboxError> {
         let mut spec = spec.clone();
-        let standard = self.shared.environment.of_command(&Default::default(), &Default::default());
+        let standard = self.shared.environment.of_command(&SandboxSpec::default(), &ExecRequest::default());
         for (name, value) in standard {
             spec.environment.entry(name).or_insert(value);
         }
@@ -203,7 +203,6 @@ impl Zygote {
     }
 
     fn understand(
-        &self,
         slot: &Slot,
         before: &super::slots::Before,
         report: &[u8],

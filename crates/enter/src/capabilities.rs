@@ -105,6 +105,7 @@ fn empty_bounding_set() -> Result<(), CapabilitiesError> {
                 // It was gone before, and nothing had to be removed.
                 Ok(false) => {}
                 Ok(true) => return Err(CapabilitiesError::Bound { number, source }),
+                Err(Errno::INVAL) => break,
                 Err(error) => return Err(CapabilitiesError::Read(error)),
             },
         }

@@ -9,7 +9,7 @@ use clap::{Args, Parser, Subcommand};
 use menace_analysis::map::Algorithm;
 
 use crate::configuration::SettingFlags;
-pub(crate) use sandbox::{SandboxCommand, SandboxRun};
+pub(crate) use sandbox::{Measure, SandboxBench, SandboxCommand, SandboxRun};
 
 /// An autonomous sandbox for Python code.
 #[derive(Debug, Parser)]

@@ -6,7 +6,7 @@ use menace_analysis::scan::ScanError;
 use menace_model::settings::SettingsError;
 use menace_sandbox::SandboxError;
 
-use crate::commands::UsageError;
+use crate::commands::{BenchError, UsageError};
 use crate::configuration::ConfigurationError;
 
 /// How a command ended.
@@ -58,7 +58,9 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || matches!(cause.downcast_ref(), Some(ScanError::Root { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound)
     });
-    let is_environment = error.chain().any(|cause| cause.is::<std::io::Error>() || cause.is::<ScanError>());
+    let is_environment = error
+        .chain()
+        .any(|cause| cause.is::<std::io::Error>() || cause.is::<ScanError>() || cause.is::<BenchError>());
     match (is_usage, is_environment) {
         (true, _) => Exit::Usage,
         (false, true) => Exit::Environment,

@@ -1,9 +1,10 @@
 //! The arguments of `menace sandbox`.
 
+use std::num::NonZero;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 use menace_model::sandbox::{Access, Mount, Network, User};
 use menace_model::settings::{Bytes, Cores, SettingValue};
 
@@ -12,6 +13,8 @@ pub(crate) enum SandboxCommand {
     /// Run one command in a fresh sandbox
     #[command(after_help = RUN_EXIT_CODES)]
     Run(Box<SandboxRun>),
+    /// Measure what sandboxes cost, beside bubblewrap and docker where they are installed
+    Bench(SandboxBench),
 }
 
 const RUN_EXIT_CODES: &str = "Exit codes: that of the command; 124 when its time is over, 137 when its memory is, \
@@ -68,6 +71,70 @@ pub(crate) struct SandboxRun {
     /// The command
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxBench {
+    /// How often each is measured, in turn with the others; 30 without this
+    #[arg(long, value_name = "N")]
+    pub(crate) runs: Option<NonZero<usize>>,
+    /// Measure only this; can be repeated
+    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
+    pub(crate) only: Vec<Measure>,
+    /// Print JSON on stdout
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What can be measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Measure {
+    /// A sandbox made, /bin/true run in it, destroyed
+    Create,
+    /// bwrap --unshare-all --ro-bind / / /bin/true
+    Bwrap,
+    /// The whole command menace sandbox run -- /bin/true
+    Cli,
+    /// A sandbox made, python3 -I -c pass run in it, destroyed
+    Python,
+    /// /bin/true run in a sandbox that stays
+    Exec,
+    /// docker run --rm IMAGE /bin/true
+    DockerRun,
+    /// docker exec CONTAINER /bin/true
+    DockerExec,
+    /// Many sandboxes asked for at the same moment; --runs says how many
+    #[value(hide = true)]
+    CreatesAtOnce,
+    /// Memory of idle sandboxes; --runs says how many
+    #[value(hide = true)]
+    Idle,
+    /// How late a tree that resists is dead after its timeout
+    #[value(hide = true)]
+    TimeoutTree,
+}
+
+impl Measure {
+    /// As the user writes it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Bwrap => "bwrap",
+            Self::Cli => "cli",
+            Self::Python => "python",
+            Self::Exec => "exec",
+            Self::DockerRun => "docker-run",
+            Self::DockerExec => "docker-exec",
+            Self::CreatesAtOnce => "creates-at-once",
+            Self::Idle => "idle",
+            Self::TimeoutTree => "timeout-tree",
+        }
+    }
+
+    /// Whether it is a row of the table, measured in turn with the others.
+    pub(crate) fn is_row(self) -> bool {
+        !matches!(self, Self::CreatesAtOnce | Self::Idle | Self::TimeoutTree)
+    }
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

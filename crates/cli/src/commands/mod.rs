@@ -15,6 +15,7 @@ mod scan_report;
 mod usage;
 
 pub(crate) use clean_up::run as clean_up;
+pub(crate) use sandbox::BenchError;
 pub(crate) use usage::UsageError;
 
 use clap::CommandFactory;

@@ -11,4 +11,6 @@ pub(crate) enum UsageError {
         "{0:?} is no module of this repository\nhint: pass a path such as shop/cart.py or a name such as shop.cart"
     )]
     UnknownModule(String),
+    #[error("--only takes several rows of the table, or one other measurement\nhint: name {0} alone")]
+    NotTogether(&'static str),
 }

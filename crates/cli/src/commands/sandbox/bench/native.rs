@@ -1,0 +1,101 @@
+//! Our own rows, measured in this process through the interface that servers use.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use menace_model::sandbox::{ExecRequest, SandboxSpec};
+use menace_sandbox::native::NativeBackend;
+use menace_sandbox::{Backend, Sandbox};
+
+use super::contender::{Contender, Row};
+use super::error::BenchError;
+use crate::arguments::Measure;
+
+/// A command in a sandbox of its own: made, run, destroyed.
+pub(super) struct FreshSandbox {
+    row: Row,
+    backend: Arc<NativeBackend>,
+    command: Vec<String>,
+}
+
+impl FreshSandbox {
+    /// The smallest program.
+    pub(super) fn create(backend: &Arc<NativeBackend>) -> Self {
+        let what = "a sandbox made, /bin/true run in it, destroyed";
+        let row = Row { measure: Measure::Create, what, peer_of: None };
+        Self { row, backend: Arc::clone(backend), command: vec!["/bin/true".into()] }
+    }
+
+    /// The start of Python, which is what a zygote saves. What is found on the path may be the script of a version
+    /// manager that looks for the interpreter first; that time would flatter a zygote, so the interpreter is asked for
+    /// itself.
+    pub(super) async fn python(backend: &Arc<NativeBackend>) -> anyhow::Result<Self> {
+        let sandbox = backend.create(SandboxSpec::default()).await?;
+        let asked = run(&sandbox, ExecRequest::new(["python3", "-I", "-c", SAY_EXECUTABLE])).await;
+        sandbox.destroy().await?;
+        let command = [asked?.trim(), "-I", "-c", "pass"].map(str::to_owned).to_vec();
+        let what = "the same with python3 -I -c pass";
+        let row = Row { measure: Measure::Python, what, peer_of: None };
+        Ok(Self { row, backend: Arc::clone(backend), command })
+    }
+}
+
+const SAY_EXECUTABLE: &str = "import sys; print(sys.executable)";
+
+#[async_trait]
+impl Contender for FreshSandbox {
+    fn row(&self) -> Row {
+        self.row
+    }
+
+    async fn once(&mut self) -> anyhow::Result<()> {
+        let sandbox = self.backend.create(SandboxSpec::default()).await?;
+        let ran = run(&sandbox, ExecRequest::new(self.command.iter().cloned()).exclusive()).await;
+        sandbox.destroy().await?;
+        ran.map(drop)
+    }
+}
+
+/// A command in a sandbox that stays.
+pub(super) struct RunningSandbox {
+    sandbox: Arc<dyn Sandbox>,
+}
+
+impl RunningSandbox {
+    pub(super) async fn start(backend: &NativeBackend) -> anyhow::Result<Self> {
+        Ok(Self { sandbox: backend.create(SandboxSpec::default()).await? })
+    }
+}
+
+#[async_trait]
+impl Contender for RunningSandbox {
+    fn row(&self) -> Row {
+        Row { measure: Measure::Exec, what: "/bin/true run in a sandbox that stays", peer_of: None }
+    }
+
+    async fn once(&mut self) -> anyhow::Result<()> {
+        run(&self.sandbox, ExecRequest::new(["/bin/true"])).await.map(drop)
+    }
+
+    async fn finish(&mut self) -> anyhow::Result<()> {
+        Ok(self.sandbox.destroy().await?)
+    }
+}
+
+/// Runs a command that has to end well, or its time would mean nothing, and answers what it printed.
+pub(super) async fn run(sandbox: &Arc<dyn Sandbox>, request: ExecRequest) -> anyhow::Result<String> {
+    let command = request.command.join(" ");
+    let outcome = sandbox.exec(request).await?;
+    match outcome.exit_code {
+        Some(0) => Ok(outcome.stdout),
+        _ => {
+            let ending = format!(
+                "exit code {:?}, signal {:?}: {}",
+                outcome.exit_code,
+                outcome.signal,
+                outcome.stderr.trim()
+            );
+            Err(BenchError::Inside { command, ending }.into())
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //! sandboxes and go with their processes.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -174,7 +174,7 @@ fn clean_root(root: &Path, hierarchies: &Hierarchies) -> io::Result<CleanUp> {
 
 fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) -> io::Result<()> {
     let path = directory.join(ENTRY_FILE);
-    let file = match File::options().read(true).write(true).open(&path) {
+    let mut file = match File::options().read(true).write(true).open(&path) {
         Ok(file) => file,
         // Its owner died while it made or removed its entry.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return fs::remove_dir_all(directory),
@@ -182,11 +182,14 @@ fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) 
     };
     match file.try_lock() {
         Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(()),
+        Err(TryLockError::WouldBlock) if is_alive(&mut file)? => return Ok(()),
+        // The owner was killed while it started a process, which has the lock as well until it has closed or replaced
+        // what it inherited. That is a matter of moments, and nobody else would come back for the entry.
+        Err(TryLockError::WouldBlock) => file.lock()?,
         Err(TryLockError::Error(error)) => return Err(error),
     }
     // An entry that was cut short was written before anything was made.
-    if let Ok(entry) = serde_json::from_reader::<_, Entry>(&file) {
+    if let Some(entry) = read(&mut file)? {
         if let Some(launcher) = entry.launcher.filter(Process::is_alive) {
             done.processes += usize::from(launcher.kill()?);
         }
@@ -194,6 +197,19 @@ fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) 
     }
     done.owners += 1;
     fs::remove_dir_all(directory)
+}
+
+/// Whether the owner of a locked entry lives. One that cannot be read is being written by its owner.
+fn is_alive(file: &mut File) -> io::Result<bool> {
+    Ok(read(file)?.is_none_or(|entry| entry.owner.is_alive()))
+}
+
+/// The entry; `None` if it is cut short.
+fn read(file: &mut File) -> io::Result<Option<Entry>> {
+    file.rewind()?;
+    let mut text = Vec::new();
+    file.read_to_end(&mut text)?;
+    Ok(serde_json::from_slice(&text).ok())
 }
 
 fn write(file: &mut File, entry: &Entry) -> io::Result<()> {
@@ -208,9 +224,11 @@ impl Process {
         Ok(Self { pid, started: start_time(pid)?, boot: boot_id()? })
     }
 
+    /// One that has ended and waits for its parent does not live.
     fn is_alive(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot)
-            && start_time(self.pid).is_ok_and(|started| started == self.started)
+            && stat_field(self.pid, START_TIME).is_ok_and(|started| started == self.started.to_string())
+            && stat_field(self.pid, STATE).is_ok_and(|state| state != "Z" && state != "X")
     }
 
     /// Kills it; false if it ended by itself.
@@ -230,14 +248,89 @@ impl Process {
     }
 }
 
+/// Places of fields in `/proc/PID/stat`, counted from the one after the name of the program.
+const STATE: usize = 0;
+const START_TIME: usize = 19;
+
 fn start_time(pid: u32) -> io::Result<u64> {
+    stat_field(pid, START_TIME)?.parse().map_err(|_| io::Error::other("a start time that is no number"))
+}
+
+fn stat_field(pid: u32, place: usize) -> io::Result<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name of the program, in parentheses, may itself have spaces and parentheses.
     let after_name = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
-    let field = after_name.split_whitespace().nth(19).and_then(|text| text.parse().ok());
-    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))
+    let field = after_name.split_whitespace().nth(place).map(str::to_owned);
+    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat is cut short")))
 }
 
 fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+    use std::thread;
+
+    use super::*;
+
+    /// A directory with the entry of a process that is dead, and its file, which is locked.
+    fn entry_of_the_dead(root: &Path) -> (PathBuf, File) {
+        let mut owner = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let process = Process::of(owner.id()).unwrap();
+        let directory = root.join("dead");
+        fs::create_dir(&directory).unwrap();
+        let mut file = File::create_new(directory.join(ENTRY_FILE)).unwrap();
+        let cgroup = format!("{}-{}-0", process.pid, process.started);
+        write(&mut file, &Entry { version: 1, owner: process.clone(), launcher: None, cgroup }).unwrap();
+        file.lock().unwrap();
+        assert!(process.is_alive());
+        owner.kill().unwrap();
+        owner.wait().unwrap();
+        (directory, file)
+    }
+
+    fn is_waited_for(file: &File) -> bool {
+        let inode = format!(":{} ", file.metadata().unwrap().ino());
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(|line| line.contains("-> FLOCK") && line.contains(&inode))
+    }
+
+    #[test]
+    fn a_lock_that_outlives_its_owner_for_a_moment_is_waited_for() {
+        let root = tempfile::tempdir().unwrap();
+        let (directory, file) = entry_of_the_dead(root.path());
+        let path = root.path().to_owned();
+        let cleaning = thread::spawn(move || clean_up(Some(&path)).unwrap());
+        while !cleaning.is_finished() && !is_waited_for(&file) {
+            thread::yield_now();
+        }
+        drop(file);
+        assert_eq!(cleaning.join().unwrap().owners, 1);
+        assert!(!directory.exists());
+    }
+
+    #[test]
+    fn an_entry_of_the_living_stays() {
+        let root = tempfile::tempdir().unwrap();
+        let hierarchies = Hierarchies::discover(&crate::native::cgroup::Sources::host()).unwrap();
+        let registration = Registration::new(Some(root.path()), &hierarchies).unwrap();
+        assert_eq!(clean_up(Some(root.path())).unwrap(), CleanUp::default());
+        assert!(registration.directory().exists());
+    }
+
+    #[test]
+    fn a_process_that_nobody_has_reaped_is_dead() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let process = Process::of(child.id()).unwrap();
+        child.kill().unwrap();
+        // Its end of the pipe is closed when it ends, a moment before the kernel says so.
+        io::copy(child.stdout.as_mut().unwrap(), &mut io::sink()).unwrap();
+        while process.is_alive() {
+            thread::yield_now();
+        }
+        assert!(start_time(process.pid).is_ok(), "it is still there to be reaped");
+        child.wait().unwrap();
+    }
 }

@@ -5,7 +5,6 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
-use menace_sandbox::native::LAUNCHER_ARGUMENT;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::error::BenchError;
@@ -28,18 +27,15 @@ impl std::iter::Sum for Memory {
     }
 }
 
-/// The launcher of this process's one backend.
+/// The launcher of this process's one backend. It is the only child that this process has between two samples.
 pub(super) fn launcher() -> Result<u32, BenchError> {
-    let is_launcher = |pid: &u32| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).nth(1) == Some(LAUNCHER_ARGUMENT.as_bytes())
-    };
-    let found: Vec<u32> = children_of(std::process::id())?.into_iter().filter(is_launcher).collect();
-    match found.as_slice() {
+    let children = children_of(std::process::id())?;
+    match children.as_slice() {
         [launcher] => Ok(*launcher),
-        _ => {
-            Err(BenchError::Census { expected: "one launcher".into(), found: format!("processes {found:?}") })
-        }
+        _ => Err(BenchError::Census {
+            expected: "a launcher and no other child of this process".into(),
+            found: format!("children {children:?}"),
+        }),
     }
 }
 

@@ -62,6 +62,12 @@ pub fn attach(tree: &OwnedFd, target: &Path) -> Result<(), StepError> {
         .step(|| format!("attach a mount at {}", target.display()))
 }
 
+/// Attaches a detached tree to a place that was found before. The path is for the error.
+pub fn attach_to(tree: &OwnedFd, place: BorrowedFd, path: &Path) -> Result<(), StepError> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    move_mount(tree, "", place, "", flags).step(|| format!("attach a mount at {}", path.display()))
+}
+
 /// Makes a host directory or file visible at another place.
 pub fn bind(source: &Path, target: &Path, access: BindAccess) -> Result<(), StepError> {
     attach(&detached(source, access)?, target)

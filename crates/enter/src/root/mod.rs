@@ -4,6 +4,7 @@ mod owners;
 mod scratch;
 mod skeleton;
 mod views;
+mod within;
 
 pub use owners::OwnerMap;
 pub use scratch::{Lower, Scratch, ScratchOptions, mount_host_path};

@@ -4,7 +4,7 @@
 //! last process of the sandbox whatever happens to us. Its price is that files count as memory.
 
 use std::fs;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,10 @@ use rustix::mount::MountFlags;
 use serde::{Deserialize, Serialize};
 
 use super::OwnerMap;
-use crate::mount::{BindAccess, attach, bind_again, detach, detached, map_owners, virtual_file_system};
+use super::within::Tree;
+use crate::mount::{
+    BindAccess, attach, attach_to, bind_again, detach, detached, map_owners, virtual_file_system,
+};
 use crate::{Step, StepError};
 
 /// How the writable part is made.
@@ -80,11 +83,15 @@ impl Scratch {
             Lower::Empty => bind_again(&base.join(LAYER), &workspace)?,
             Lower::ReadWrite(directory) => {
                 // SAFETY: the caller has one thread.
-                unsafe { mount_host_path(root, directory, &workspace, BindAccess::ReadWrite, options)? };
+                unsafe {
+                    mount_host_path(root, directory, Path::new("/workspace"), BindAccess::ReadWrite, options)?
+                };
             }
             Lower::ReadOnly(directory) => {
                 // SAFETY: the caller has one thread.
-                unsafe { mount_host_path(root, directory, &workspace, BindAccess::ReadOnly, options)? };
+                unsafe {
+                    mount_host_path(root, directory, Path::new("/workspace"), BindAccess::ReadOnly, options)?
+                };
             }
             Lower::CopyOnWrite(directory) => {
                 let lower = base.join("lower");
@@ -105,7 +112,7 @@ impl Scratch {
     }
 }
 
-/// Makes a host directory or file of the user's visible below `root`. What can be written has to belong to the sandbox's
+/// Makes a host directory or file of the user's visible at `target`, a path inside. What can be written has to belong to the sandbox's
 /// user; what can only be read need not.
 ///
 /// # Safety
@@ -123,7 +130,7 @@ pub unsafe fn mount_host_path(
     if access == BindAccess::ReadWrite {
         mapped?;
     }
-    attach(&tree, target)
+    attach_to(&tree, Tree::at(root)?.find(target)?.as_fd(), target)
 }
 
 /// A copy of a host directory whose files belong to the sandbox's user, as far as they belong to its owner; the second

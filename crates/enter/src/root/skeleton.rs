@@ -3,15 +3,16 @@
 //! It is built once, in the launcher's own mount namespace. A sandbox gets its copy with its mount namespace, which costs
 //! microseconds, and only adds what is its own.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::mount::MountFlags;
 use serde::{Deserialize, Serialize};
 
-use crate::mount::{BindAccess, bind, make_read_only, virtual_file_system};
+use super::within::Tree;
+use crate::mount::{BindAccess, attach_to, detached, make_read_only, virtual_file_system};
 use crate::{Step, StepError};
 
 /// Something at a path inside. Targets are absolute.
@@ -58,19 +59,19 @@ impl Entry {
 }
 
 /// Directories on which every sandbox mounts something of its own.
-const PLACES: [&str; 7] = ["dev/pts", "dev/shm", "proc", "run", "sys", "tmp", "workspace"];
+const PLACES: [&str; 7] = ["/dev/pts", "/dev/shm", "/proc", "/run", "/sys", "/tmp", "/workspace"];
 
 /// Device nodes that are harmless.
 const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];
 
 /// Links that programs expect.
 const LINKS: [(&str, &str); 6] = [
-    ("dev/fd", "/proc/self/fd"),
-    ("dev/stdin", "/proc/self/fd/0"),
-    ("dev/stdout", "/proc/self/fd/1"),
-    ("dev/stderr", "/proc/self/fd/2"),
-    ("dev/ptmx", "pts/ptmx"),
-    ("var/tmp", "/tmp"),
+    ("/dev/fd", "/proc/self/fd"),
+    ("/dev/stdin", "/proc/self/fd/0"),
+    ("/dev/stdout", "/proc/self/fd/1"),
+    ("/dev/stderr", "/proc/self/fd/2"),
+    ("/dev/ptmx", "pts/ptmx"),
+    ("/var/tmp", "/tmp"),
 ];
 
 /// Builds the tree at `root`, which becomes a mount of its own, read-only.
@@ -78,72 +79,62 @@ pub fn build_skeleton(root: &Path, entries: &[Entry]) -> Result<(), StepError> {
     // Everybody inside reads what is made here, whatever the caller's mask is.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     virtual_file_system("tmpfs", root, MountFlags::NOSUID | MountFlags::NODEV, "mode=0755,size=4m")?;
+    let tree = Tree::at(root)?;
     for place in PLACES {
-        make_directory(&root.join(place))?;
+        tree.directory(Path::new(place))?;
     }
-    make_directory(&root.join("var"))?;
+    tree.directory(Path::new("/var"))?;
     for (link, to) in LINKS {
-        symlink(to, root.join(link)).step(|| format!("link {link}"))?;
+        tree.link(Path::new(link), Path::new(to))?;
     }
     for device in DEVICES {
-        let target = root.join("dev").join(device);
-        make_file(&target, b"")?;
-        bind(&Path::new("/dev").join(device), &target, BindAccess::Device)?;
+        let device = Path::new("/dev").join(device);
+        tree.file(&device, b"")?;
+        attach_to(&detached(&device, BindAccess::Device)?, tree.find(&device)?.as_fd(), &device)?;
     }
-    entries.iter().try_for_each(|entry| place(root, entry))?;
+    entries.iter().try_for_each(|entry| place(&tree, entry))?;
     make_read_only(root)
 }
 
 /// A file of the host that is not longer is copied: a mount for each would cost every sandbox, and a copy costs nothing.
 const LARGEST_COPY: u64 = 64 << 10;
 
-fn place(root: &Path, entry: &Entry) -> Result<(), StepError> {
-    let target = inside(root, entry.target());
+fn place(tree: &Tree, entry: &Entry) -> Result<(), StepError> {
     match entry {
-        Entry::Bind { source, .. } => {
+        Entry::Bind { source, target } => {
             let kind = fs::metadata(source).step(|| format!("look at {}", source.display()))?;
-            if kind.is_file() && kind.len() <= LARGEST_COPY && kind.permissions().mode() & 0o111 == 0 {
+            if may_be_copied(&kind) {
                 let content = fs::read(source).step(|| format!("read {}", source.display()))?;
-                return make_file(&target, &content);
+                return tree.file(target, &content);
             }
             if kind.is_dir() {
-                make_directory(&target)?;
+                tree.directory(target)?;
             } else {
-                make_file(&target, b"")?;
+                tree.file(target, b"")?;
             }
-            bind(source, &target, BindAccess::ReadOnly)
+            attach_to(&detached(source, BindAccess::ReadOnly)?, tree.find(target)?.as_fd(), target)
         }
-        Entry::Link { to, .. } => symlink(to, &target).step(|| format!("link {}", target.display())),
-        Entry::File { content, .. } => make_file(&target, content.as_bytes()),
-        Entry::Directory { .. } => make_directory(&target),
+        Entry::Link { target, to } => tree.link(target, to),
+        Entry::File { target, content } => tree.file(target, content.as_bytes()),
+        Entry::Directory { target } => tree.directory(target).map(drop),
     }
 }
 
-/// The place of an absolute path below another root.
-fn inside(root: &Path, path: &Path) -> PathBuf {
-    root.join(path.strip_prefix("/").unwrap_or(path))
+/// A copy is for everybody to read. What is not must stay a mount, whose mode keeps it from the sandbox's user.
+fn may_be_copied(file: &fs::Metadata) -> bool {
+    file.is_file() && file.len() <= LARGEST_COPY && file.permissions().mode() & 0o115 == 0o004
 }
 
-/// Makes a directory with those above it. Most of them are there already or only the last one is missing.
-fn make_directory(path: &Path) -> Result<(), StepError> {
-    match fs::create_dir(path) {
-        Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(_) => fs::create_dir_all(path).step(|| format!("make the directory {}", path.display())),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn make_file(path: &Path, content: &[u8]) -> Result<(), StepError> {
-    let write = || File::create(path).and_then(|mut file| file.write_all(content));
-    match write() {
-        // Its directory is not an entry of its own.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            if let Some(parent) = path.parent() {
-                make_directory(parent)?;
-            }
-            write()
+    #[test]
+    fn what_is_not_for_everybody_is_not_copied() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (mode, expected) in [(0o644, true), (0o600, false), (0o640, false), (0o755, false)] {
+            fs::set_permissions(file.path(), fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(may_be_copied(&fs::metadata(file.path()).unwrap()), expected, "{mode:o}");
         }
-        result => result,
     }
-    .step(|| format!("make the file {}", path.display()))
 }

@@ -86,13 +86,12 @@ fn build_root(order: &Order) -> Result<Scratch, StepError> {
 }
 
 fn mount_of_the_user(stage: &Path, mount: &Mount, options: &ScratchOptions) -> Result<(), StepError> {
-    let target = stage.join(mount.target.strip_prefix("/").unwrap_or(&mount.target));
     let access = match mount.access {
         Access::ReadOnly => BindAccess::ReadOnly,
         Access::ReadWrite => BindAccess::ReadWrite,
     };
     // SAFETY: this process has one thread, as above.
-    unsafe { mount_host_path(stage, &mount.source, &target, access, options) }
+    unsafe { mount_host_path(stage, &mount.source, &mount.target, access, options) }
 }
 
 /// Becomes the user that the sandbox runs as: first outside, then the only one in a user namespace.

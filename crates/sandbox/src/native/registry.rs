@@ -5,6 +5,7 @@
 //! when the process dies, however it dies. Mounts and namespaces need no entry: they live in the namespaces of the
 //! sandboxes and go with their processes.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -164,12 +165,19 @@ fn clean_root(root: &Path, hierarchies: &Hierarchies) -> io::Result<CleanUp> {
     for directory in fs::read_dir(root)? {
         let directory = directory?;
         if directory.file_type()?.is_dir()
+            && is_of_an_owner(&directory.file_name())
             && let Err(error) = clean_owner(&directory.path(), hierarchies, &mut done)
         {
             done.problems.push(format!("failed to clean up {}: {error}", directory.path().display()));
         }
     }
     Ok(done)
+}
+
+/// Whether a name is one that [`enter`] gives. Other directories are somebody else's, even where only ours should be.
+fn is_of_an_owner(name: &OsStr) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    name.to_str().is_some_and(|name| name.split('-').count() == 3 && name.split('-').all(is_number))
 }
 
 fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) -> io::Result<()> {
@@ -273,13 +281,14 @@ mod tests {
     use std::process::{Command, Stdio};
     use std::thread;
 
+    use super::super::cgroup::Sources;
     use super::*;
 
     /// A directory with the entry of a process that is dead, and its file, which is locked.
     fn entry_of_the_dead(root: &Path) -> (PathBuf, File) {
         let mut owner = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let process = Process::of(owner.id()).unwrap();
-        let directory = root.join("dead");
+        let directory = root.join("1-1-0");
         fs::create_dir(&directory).unwrap();
         let mut file = File::create_new(directory.join(ENTRY_FILE)).unwrap();
         let cgroup = format!("{}-{}-0", process.pid, process.started);
@@ -332,5 +341,20 @@ mod tests {
         }
         assert!(start_time(process.pid).is_ok(), "it is still there to be reaped");
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn only_what_owners_made_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let theirs = ["documents", "1-2", "1-2-3-4", "a-1-0", "1--0"];
+        for name in theirs.iter().chain(&["999999999-17-0"]) {
+            fs::create_dir_all(root.path().join(name).join("deep")).unwrap();
+        }
+        let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
+        clean_root(root.path(), &hierarchies).unwrap();
+        for name in theirs {
+            assert!(root.path().join(name).join("deep").exists(), "{name} is gone");
+        }
+        assert!(!root.path().join("999999999-17-0").exists(), "what a dead owner left is still there");
     }
 }

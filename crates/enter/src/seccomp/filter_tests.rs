@@ -232,6 +232,33 @@ fn nodes_may_be_anything_but_devices() {
 }
 
 #[test]
+fn no_program_is_marked_to_run_as_its_owner() {
+    let create = u64::from((libc::O_CREAT | libc::O_WRONLY).cast_unsigned());
+    let temporary = u64::from((libc::O_TMPFILE | libc::O_RDWR).cast_unsigned());
+    for (mode, answer) in [
+        (0o1777, Answer::Allow),
+        (0o4755, Answer::Refuse(libc::EPERM)),
+        (0o2755, Answer::Refuse(libc::EPERM)),
+        (0o6000 | 0xffff_0000_0000, Answer::Refuse(libc::EPERM)),
+    ] {
+        check(libc::SYS_fchmod, &[(1, mode)], answer);
+        check(libc::SYS_fchmodat, &[(2, mode)], answer);
+        check(452 /* fchmodat2 */, &[(2, mode)], answer);
+        check(libc::SYS_mknodat, &[(2, mode)], answer);
+        check(libc::SYS_openat, &[(2, create), (3, mode)], answer);
+        check(libc::SYS_openat, &[(2, temporary), (3, mode)], answer);
+        check(libc::SYS_openat, &[(2, 0), (3, mode)], Answer::Allow);
+        #[cfg(target_arch = "x86_64")]
+        {
+            check(libc::SYS_chmod, &[(1, mode)], answer);
+            check(libc::SYS_creat, &[(1, mode)], answer);
+            check(libc::SYS_open, &[(1, create), (2, mode)], answer);
+        }
+    }
+    check(libc::SYS_openat2, &[], Answer::Absent);
+}
+
+#[test]
 fn personalities_and_process_controls_and_nested_filters() {
     for (personality, answer) in [
         (0, Answer::Allow),

@@ -59,11 +59,11 @@ static EVERYWHERE: &[Row] = rows! {
     // Files and directories.
     ALLOW => {
         SYS_chdir SYS_close SYS_close_range SYS_copy_file_range SYS_dup SYS_dup3 SYS_faccessat SYS_faccessat2
-        SYS_fadvise64 SYS_fallocate SYS_fchdir SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_fcntl
+        SYS_fadvise64 SYS_fallocate SYS_fchdir SYS_fchown SYS_fchownat SYS_fcntl
         SYS_fdatasync SYS_fgetxattr SYS_flistxattr SYS_flock SYS_fremovexattr SYS_fsetxattr SYS_fstat SYS_fstatfs
         SYS_fsync SYS_ftruncate SYS_getcwd SYS_getdents64 SYS_getxattr SYS_inotify_add_watch SYS_inotify_init1
         SYS_inotify_rm_watch SYS_lgetxattr SYS_linkat SYS_listxattr SYS_llistxattr SYS_lremovexattr SYS_lseek
-        SYS_lsetxattr SYS_mkdirat SYS_name_to_handle_at SYS_newfstatat SYS_openat SYS_openat2 SYS_pipe2 SYS_pread64
+        SYS_lsetxattr SYS_mkdirat SYS_name_to_handle_at SYS_newfstatat SYS_pipe2 SYS_pread64
         SYS_preadv SYS_preadv2 SYS_pwrite64 SYS_pwritev SYS_pwritev2 SYS_read SYS_readahead SYS_readlinkat SYS_readv
         SYS_removexattr SYS_renameat SYS_renameat2 SYS_sendfile SYS_setxattr SYS_splice SYS_statfs SYS_statx
         SYS_symlinkat SYS_sync SYS_sync_file_range SYS_syncfs SYS_tee SYS_truncate SYS_umask SYS_unlinkat
@@ -132,9 +132,13 @@ static EVERYWHERE: &[Row] = rows! {
     Decision::Look(&NO_SUPERVISOR_OF_ITS_OWN) => { SYS_seccomp }
     Decision::Look(&ORDINARY_PERSONALITY) => { SYS_personality }
 
-    // Its flags, which may ask for namespaces, are behind a pointer that no filter can follow. C libraries fall
-    // back to clone.
-    ABSENT => { SYS_clone3 }
+    Decision::Look(&MODE_IN_SECOND_ARGUMENT) => { SYS_fchmod }
+    Decision::Look(&MODE_IN_THIRD_ARGUMENT) => { SYS_fchmodat }
+    Decision::Look(&FLAGS_IN_THIRD_ARGUMENT) => { SYS_openat }
+
+    // Flags that may ask for namespaces, and a mode, are behind a pointer that no filter can follow. Libraries fall
+    // back to clone and openat.
+    ABSENT => { SYS_clone3 SYS_openat2 }
 
     // Other processes: their memory, registers, descriptors.
     REFUSE => { SYS_kcmp SYS_pidfd_getfd SYS_process_vm_readv SYS_process_vm_writev SYS_ptrace }
@@ -170,9 +174,10 @@ static EVERYWHERE: &[Row] = rows! {
 // From 424 on a call has the same number on every architecture.
 static NEWER_THAN_LIBC: &[Row] = numbered_rows! {
     ALLOW => {
-        cachestat 451 fchmodat2 452 map_shadow_stack 453 futex_wake 454 futex_wait 455 futex_requeue 456 mseal 462
+        cachestat 451 map_shadow_stack 453 futex_wake 454 futex_wait 455 futex_requeue 456 mseal 462
         setxattrat 463 getxattrat 464 listxattrat 465 removexattrat 466
     }
+    Decision::Look(&MODE_IN_THIRD_ARGUMENT) => { fchmodat2 452 }
     REFUSE => { open_tree_attr 467 }
 };
 
@@ -180,13 +185,15 @@ static NEWER_THAN_LIBC: &[Row] = numbered_rows! {
 static ONLY_ON_THIS_ARCHITECTURE: &[Row] = rows! {
     // What newer architectures have only in a form with a directory descriptor or with flags.
     ALLOW => {
-        SYS_access SYS_alarm SYS_chmod SYS_chown SYS_creat SYS_dup2 SYS_epoll_create SYS_epoll_wait SYS_eventfd
+        SYS_access SYS_alarm SYS_chown SYS_dup2 SYS_epoll_create SYS_epoll_wait SYS_eventfd
         SYS_fork SYS_futimesat SYS_getdents SYS_getpgrp SYS_inotify_init SYS_lchown SYS_link SYS_lstat SYS_mkdir
-        SYS_open SYS_pause SYS_pipe SYS_poll SYS_readlink SYS_rename SYS_rmdir SYS_select SYS_signalfd SYS_stat
+        SYS_pause SYS_pipe SYS_poll SYS_readlink SYS_rename SYS_rmdir SYS_select SYS_signalfd SYS_stat
         SYS_symlink SYS_time SYS_unlink SYS_utime SYS_utimes SYS_vfork
     }
     ALLOW => { SYS_arch_prctl }
     Decision::Look(&NO_DEVICE_IN_SECOND_ARGUMENT) => { SYS_mknod }
+    Decision::Look(&MODE_IN_SECOND_ARGUMENT) => { SYS_chmod SYS_creat }
+    Decision::Look(&FLAGS_IN_SECOND_ARGUMENT) => { SYS_open }
     REFUSE => { SYS_ioperm SYS_iopl SYS_kexec_file_load SYS_modify_ldt SYS_uselib }
 };
 
@@ -242,8 +249,15 @@ static ROUTE_NETLINK: Look = Look {
 };
 
 #[cfg(target_arch = "x86_64")]
-static NO_DEVICE_IN_SECOND_ARGUMENT: Look = no_device_in(1);
-static NO_DEVICE_IN_THIRD_ARGUMENT: Look = no_device_in(2);
+static NO_DEVICE_IN_SECOND_ARGUMENT: Look = no_device_in(1, &MODE_IN_SECOND_ARGUMENT);
+static NO_DEVICE_IN_THIRD_ARGUMENT: Look = no_device_in(2, &MODE_IN_THIRD_ARGUMENT);
+
+static MODE_IN_SECOND_ARGUMENT: Look = mode_in(1);
+static MODE_IN_THIRD_ARGUMENT: Look = mode_in(2);
+static MODE_IN_FOURTH_ARGUMENT: Look = mode_in(3);
+#[cfg(target_arch = "x86_64")]
+static FLAGS_IN_SECOND_ARGUMENT: Look = flags_of_open_in(1, &MODE_IN_THIRD_ARGUMENT);
+static FLAGS_IN_THIRD_ARGUMENT: Look = flags_of_open_in(2, &MODE_IN_FOURTH_ARGUMENT);
 
 /// It moves the parts of the process and its name in `/proc`, for programs that restore a saved process.
 static NO_REWRITTEN_PROCESS_IMAGE: Look =
@@ -263,13 +277,26 @@ static ORDINARY_PERSONALITY: Look = Look {
     otherwise: REFUSE,
 };
 
+/// No program may be marked to run as its owner or group. Inside it would mean nothing; but in a directory that the
+/// sandbox shares with the host, whose owner is root or the caller, it would make whoever executes it root or the caller.
+const fn mode_in(argument: u8) -> Look {
+    Look { argument, mask: libc::S_ISUID | libc::S_ISGID, cases: &[(0, ALLOW)], otherwise: REFUSE }
+}
+
+/// The mode counts only when a file is made.
+const fn flags_of_open_in(argument: u8, mode: &'static Look) -> Look {
+    // O_TMPFILE without the bit of O_DIRECTORY, which it has as well.
+    let making = bits(libc::O_CREAT) | 0o20_000_000;
+    Look { argument, mask: making, cases: &[(0, ALLOW)], otherwise: Decision::Look(mode) }
+}
+
 /// Pipes, sockets and ordinary files may be made with `mknod`.
-const fn no_device_in(argument: u8) -> Look {
+const fn no_device_in(argument: u8, mode: &'static Look) -> Look {
     Look {
         argument,
         mask: libc::S_IFMT,
         cases: &[(libc::S_IFCHR, REFUSE), (libc::S_IFBLK, REFUSE)],
-        otherwise: ALLOW,
+        otherwise: Decision::Look(mode),
     }
 }
 

@@ -41,10 +41,13 @@ pub enum ResourceLimitsError {
 
 impl ResourceLimits {
     /// Sets them for this process, soft and hard, together with those that are the same in every sandbox: no core
-    /// dumps, no POSIX message queues (the kernel's memory pays for them) and almost no locked memory.
+    /// dumps, no POSIX message queues (the kernel's memory pays for them), almost no locked memory, and no way before the
+    /// other processes of the host, which some users are allowed.
     pub fn apply(&self) -> Result<(), ResourceLimitsError> {
         limit(Resource::Core, 0)?;
         limit(Resource::Msgqueue, 0)?;
+        limit(Resource::Rtprio, 0)?;
+        limit(Resource::Nice, 0)?;
         let locked_so_far = getrlimit(Resource::Memlock).maximum.unwrap_or(u64::MAX);
         limit(Resource::Memlock, LOCKED_BYTES.min(locked_so_far))?;
         limit(Resource::Nofile, self.open_files)?;
@@ -105,6 +108,8 @@ mod tests {
                 (Resource::Data, 512 * 1024 * 1024),
                 (Resource::Core, 0),
                 (Resource::Msgqueue, 0),
+                (Resource::Rtprio, 0),
+                (Resource::Nice, 0),
                 (Resource::Memlock, 64 * 1024),
             ];
             for (resource, value) in expected {

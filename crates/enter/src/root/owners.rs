@@ -6,9 +6,9 @@
 use std::fs;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use rustix::fs::fstat;
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 
 use crate::clone::{Forked, fork_into};
@@ -26,19 +26,23 @@ pub struct OwnerMap {
 }
 
 impl OwnerMap {
-    /// Maps the owner of `directory` to `uid` and `gid`. The process view is that of this process's own process
+    /// Maps the owner of a directory to a user and group. The process view is that of this process's own process
     /// namespace: in another one the number of a child belongs to somebody else.
     ///
     /// # Safety
     ///
     /// The calling process has one thread, because it forks.
-    pub unsafe fn of(directory: &Path, process_view: &Path, uid: u32, gid: u32) -> Result<Self, StepError> {
-        let owner = fs::metadata(directory).step(|| format!("look at {}", directory.display()))?;
+    pub unsafe fn of(
+        directory: &OwnedFd,
+        process_view: &Path,
+        (uid, gid): (u32, u32),
+    ) -> Result<Self, StepError> {
+        let owner = fstat(directory).step(|| "look at the owner of a directory")?;
         // SAFETY: the caller has one thread.
         let forked = unsafe { fork_into(libc::CLONE_NEWUSER, None) }.step(|| "create a user namespace")?;
         let Forked::Parent { pid, pidfd } = forked else { wait_to_be_killed() };
         let namespace =
-            write_maps(&process_view.join(pid.to_string()), (owner.uid(), uid), (owner.gid(), gid));
+            write_maps(&process_view.join(pid.to_string()), (owner.st_uid, uid), (owner.st_gid, gid));
         // It has served as soon as somebody holds its namespace.
         pidfd_send_signal(&pidfd, Signal::KILL).step(|| "end the holder of a user namespace")?;
         waitpid(Pid::from_raw(pid), WaitOptions::empty()).step(|| "reap the holder of a user namespace")?;

@@ -70,7 +70,11 @@ impl Scratch {
             "tmpfs",
             &base,
             MountFlags::NOSUID | MountFlags::NODEV,
-            &format!("mode=0755,uid={uid},gid={gid},size={}", options.size),
+            &format!(
+                "mode=0755,uid={uid},gid={gid},size={},nr_inodes={}",
+                options.size,
+                files_in(options.size)
+            ),
         )?;
         make(&base.join("tmp"), 0o1777, options.owner)?;
         make(&base.join("shm"), 0o1777, options.owner)?;
@@ -84,13 +88,19 @@ impl Scratch {
             Lower::ReadWrite(directory) => {
                 // SAFETY: the caller has one thread.
                 unsafe {
-                    mount_host_path(root, directory, Path::new("/workspace"), BindAccess::ReadWrite, options)?
+                    mount_host_path(
+                        root,
+                        directory,
+                        Path::new("/workspace"),
+                        BindAccess::ReadWrite,
+                        options,
+                    )?;
                 };
             }
             Lower::ReadOnly(directory) => {
                 // SAFETY: the caller has one thread.
                 unsafe {
-                    mount_host_path(root, directory, Path::new("/workspace"), BindAccess::ReadOnly, options)?
+                    mount_host_path(root, directory, Path::new("/workspace"), BindAccess::ReadOnly, options)?;
                 };
             }
             Lower::CopyOnWrite(directory) => {
@@ -150,7 +160,7 @@ unsafe fn host_directory(
         return Ok((tree, Ok(())));
     }
     // SAFETY: the caller has one thread.
-    let owners = unsafe { OwnerMap::of(directory, &root.join("proc"), options.owner.0, options.owner.1)? };
+    let owners = unsafe { OwnerMap::of(&tree, &root.join("proc"), options.owner)? };
     let mapped =
         map_owners(&tree, owners.namespace()).step(|| format!("map the owner of {}", directory.display()));
     Ok((tree, mapped))
@@ -171,6 +181,12 @@ fn mount_layer(base: &Path, lower: &Path, target: &Path, options: &ScratchOption
             work.display()
         ),
     )
+}
+
+/// How many files and directories a disk can have. Without a limit of its own a tmpfs takes one for every second page of
+/// the machine's memory, and an empty file takes none of its size but a kilobyte of the kernel's memory.
+fn files_in(size: u64) -> u64 {
+    (size / 2048).max(1024)
 }
 
 fn make(path: &Path, mode: u32, owner: (u32, u32)) -> Result<(), StepError> {

@@ -9,7 +9,17 @@ use crate::mount::{bind_again, virtual_file_system};
 
 /// Files in `/proc` that tell about the host or command it. Most of them also need rights that nobody inside has; an
 /// empty file does not depend on that.
-const MASKED: [&str; 7] = ["kallsyms", "kcore", "key-users", "keys", "kmsg", "sysrq-trigger", "timer_list"];
+const MASKED: [&str; 9] = [
+    "cmdline",
+    "interrupts",
+    "kallsyms",
+    "kcore",
+    "key-users",
+    "keys",
+    "kmsg",
+    "sysrq-trigger",
+    "timer_list",
+];
 
 /// Mounts `/proc` of this process's process namespace, in which a process sees only those of its own user.
 pub fn mount_process_view(root: &Path) -> Result<(), StepError> {

@@ -40,6 +40,7 @@ pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepErr
     join_cgroups(joined)?;
     let scratch = build_root(order)?;
     rustix::system::sethostname(order.host_name.as_bytes()).step(|| "set the host name")?;
+    rustix::system::setdomainname(b"(none)").step(|| "set the domain name")?;
     loopback::bring_up()?;
     become_the_user(order)?;
     let io_counts = File::open("/proc/self/io").step(|| "open /proc/self/io")?;

@@ -7,10 +7,11 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal};
 use rustix::thread::UnshareFlags;
 use serde::{Deserialize, Serialize};
@@ -116,7 +117,7 @@ unsafe fn keep(status: OwnedFd, joined: &[BorrowedFd]) {
             drop(set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(io::Error::from));
         }
         caller => {
-            let report = watch(caller, began + plan.timeout, &scratch);
+            let report = watch(caller, began.checked_add(plan.timeout), &scratch, &status);
             end(&mut status, &report)
         }
     }
@@ -178,8 +179,10 @@ fn give_up_rights(scratch: &Scratch) -> Result<(), StepError> {
     seccomp::install().step(|| "filter system calls")
 }
 
-/// Waits for the end of the caller or of its time, then kills whatever else runs and reaps it.
-fn watch(caller: i32, deadline: Instant, scratch: &Scratch) -> KeeperReport {
+/// Waits for the end of the caller or of its time, then kills whatever else runs and reaps it. When nobody waits for the
+/// report any more it ends at once, and everything with it.
+fn watch(caller: i32, deadline: Option<Instant>, scratch: &Scratch, status: &File) -> KeeperReport {
+    let Ok(children) = child_descriptor() else { abandon() };
     let mut ended = None;
     let mut timed_out = false;
     while ended.is_none() {
@@ -187,14 +190,15 @@ fn watch(caller: i32, deadline: Instant, scratch: &Scratch) -> KeeperReport {
             Some((pid, status)) if pid == caller => ended = Some(status),
             Some(_) => {}
             None => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                if left.is_zero() {
+                let mut left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                if left.is_some_and(|left| left.is_zero()) {
                     timed_out = true;
                     // SAFETY: -1 is every process of this namespace but this one, its first.
                     unsafe { libc::kill(-1, libc::SIGKILL) };
-                    wait_for_child(Duration::from_secs(1));
-                } else {
-                    wait_for_child(left);
+                    left = Some(Duration::from_secs(1));
+                }
+                if wait_for_child(&children, status, left) == Waited::NobodyListens {
+                    abandon();
                 }
             }
         }
@@ -235,14 +239,44 @@ fn reap_the_rest() {
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } > 0 {}
 }
 
-fn wait_for_child(longest: Duration) {
-    let time = libc::timespec {
-        tv_sec: longest.as_secs().cast_signed(),
-        tv_nsec: i64::from(longest.subsec_nanos()),
-    };
+#[derive(PartialEq, Eq)]
+enum Waited {
+    /// A child ended, or the time is over.
+    LookAgain,
+    NobodyListens,
+}
+
+/// Waits until a child ends, but not longer than this.
+fn wait_for_child(children: &OwnedFd, status: &File, longest: Option<Duration>) -> Waited {
+    // Nothing more is sent on the channel of the report: what can happen to it is its end.
+    let mut polled = [PollFd::new(children, PollFlags::IN), PollFd::new(status, PollFlags::empty())];
+    // A time that is too long for the kernel is longer than anybody waits.
+    let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+    // When it fails, nothing is ready and the caller looks again.
+    drop(poll(&mut polled, longest.as_ref()).map_err(io::Error::from));
+    if !polled[1].revents().is_empty() {
+        return Waited::NobodyListens;
+    }
+    let mut signals = [0; 512];
+    // One signal stands for all children that have ended, and the caller looks for all of them.
+    drop(rustix::io::read(children, &mut signals).map_err(io::Error::from));
+    Waited::LookAgain
+}
+
+fn child_descriptor() -> io::Result<OwnedFd> {
     let set = child_signal();
-    // SAFETY: set and time live during the call, and the signal's details are not wanted.
-    unsafe { libc::sigtimedwait(&raw const set, std::ptr::null_mut(), &raw const time) };
+    // SAFETY: the set lives during the call, and the descriptor that is returned is new.
+    unsafe {
+        match libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) {
+            -1 => Err(io::Error::last_os_error()),
+            descriptor => Ok(OwnedFd::from_raw_fd(descriptor)),
+        }
+    }
+}
+
+fn abandon() -> ! {
+    // SAFETY: _exit(2) ends the process, and as it is the first one of its namespace, every other one in it.
+    unsafe { libc::_exit(1) }
 }
 
 fn child_signal() -> libc::sigset_t {

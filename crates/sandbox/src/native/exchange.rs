@@ -1,13 +1,14 @@
 //! Files in and out of a native sandbox: archives, what changed, snapshots.
 
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use menace_model::sandbox::{FileChanges, WORKSPACE, Workspace};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::init::Layer;
 use super::pipes::{new_pipe, receiver, sender};
@@ -16,6 +17,9 @@ use super::protocol::{End, Report, Request, Work};
 use super::sandbox::NativeSandbox;
 use super::wire::Answers;
 use crate::{SandboxError, Snapshot};
+
+/// A program can make as many names as its disk holds, and they are held in our memory.
+const LONGEST_LISTING: u64 = 64 << 20;
 
 impl NativeSandbox {
     pub(super) async fn unpack(
@@ -63,17 +67,22 @@ impl NativeSandbox {
         let (ours, theirs) = new_pipe()?;
         let mut ours = receiver(ours)?;
         let answers = self.ask(|job| Request::Work { job, work: Work::ListLayer }, &[theirs]).await?;
-        let mut text = Vec::new();
-        tokio::io::copy(&mut ours, &mut text).await.map_err(SandboxError::io("list changes"))?;
+        let mut listing = Vec::new();
+        let read = (&mut ours).take(LONGEST_LISTING + 1).read_to_end(&mut listing).await;
+        read.map_err(SandboxError::io("list changes"))?;
+        if listing.len() as u64 > LONGEST_LISTING {
+            let reason = format!("the names alone are longer than {} MiB", LONGEST_LISTING >> 20);
+            return Err(inside("list what was written in", Path::new("/"), reason));
+        }
         self.finish(answers, "list what was written in", Path::new("/")).await?;
-        serde_json::from_slice(&text)
+        postcard::from_bytes(&listing)
             .map_err(|error| SandboxError::Protocol(format!("a sandbox listed its changes wrongly: {error}")))
     }
 
     pub(super) async fn take_snapshot(&self) -> Result<Snapshot, SandboxError> {
         let layer = self.list_layer().await?;
         let changes = changes(&layer, self.spec.workspace.directory().map(PathBuf::as_path));
-        let removed = layer.hidden.into_iter().chain(layer.opaque).collect();
+        let removed = layer.hidden.into_iter().chain(layer.opaque).map(PathBuf::from).collect();
         let file = tempfile::Builder::new()
             .prefix("snapshot-")
             .suffix(".tar")
@@ -87,7 +96,7 @@ impl NativeSandbox {
     }
 
     pub(super) async fn restore(&self, snapshot: &Snapshot) -> Result<(), SandboxError> {
-        let paths = snapshot.removed.clone();
+        let paths = snapshot.removed.iter().map(OsString::from).collect();
         // The archive is not used, but work always comes with one.
         let (_ours, theirs) = new_pipe()?;
         let answers = self.ask(|job| Request::Work { job, work: Work::Remove { paths } }, &[theirs]).await?;
@@ -120,13 +129,16 @@ impl NativeSandbox {
 
 /// What a user understands by changed: the layer compared with the directory below.
 fn changes(layer: &Layer, below: Option<&Path>) -> FileChanges {
-    let text = |path: &PathBuf| path.to_string_lossy().into_owned();
-    let written: BTreeSet<String> = layer.written.iter().map(text).collect();
+    let text = |path: &OsStr| path.to_string_lossy().into_owned();
+    let written: BTreeSet<String> = layer.written.iter().map(|path| text(path)).collect();
     let mut deleted = BTreeSet::new();
     for path in layer.hidden.iter().chain(&layer.opaque) {
+        let path = Path::new(path);
         if let Some((below, relative)) = below.zip(path.strip_prefix(WORKSPACE).ok()) {
             let files = files_below(&below.join(relative), path);
-            deleted.extend(files.iter().map(text).filter(|file| !written.contains(file)));
+            deleted.extend(
+                files.iter().map(|file| text(file.as_os_str())).filter(|file| !written.contains(file)),
+            );
         }
     }
     FileChanges { written: written.into_iter().collect(), deleted: deleted.into_iter().collect() }

@@ -1,6 +1,7 @@
 //! What our processes say to each other: the caller, the launcher, and the first process of each sandbox.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use menace_enter::StepError;
@@ -97,10 +98,10 @@ pub(crate) enum Work {
     Pack { path: PathBuf },
     /// Pack what was written.
     PackLayer,
-    /// List what was written: a JSON document, because it can be long.
+    /// List what was written, in place of an archive, because it can be long.
     ListLayer,
     /// Remove files and directories.
-    Remove { paths: Vec<PathBuf> },
+    Remove { paths: Vec<OsString> },
 }
 
 /// From the launcher and from the first process of a sandbox, all on the channel of that sandbox.

@@ -1,11 +1,11 @@
 //! Work on the files of the sandbox, done by a child inside it: a path in an archive, a link or a name can at worst hit
 //! the sandbox itself.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -15,12 +15,13 @@ use crate::native::protocol::Work;
 /// What was written, as the layer itself shows it.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Layer {
-    /// Files, links and other things that are no directories; paths inside.
-    pub(crate) written: Vec<PathBuf>,
+    /// Files, links and other things that are no directories; paths inside. They may be no text, and as such would not
+    /// travel.
+    pub(crate) written: Vec<OsString>,
     /// Names of the directory below that are hidden.
-    pub(crate) hidden: Vec<PathBuf>,
+    pub(crate) hidden: Vec<OsString>,
     /// Directories that hide everything of the same name below.
-    pub(crate) opaque: Vec<PathBuf>,
+    pub(crate) opaque: Vec<OsString>,
 }
 
 /// Does the work. The error is what the user reads.
@@ -30,8 +31,9 @@ pub(super) fn work(work: &Work, scratch: BorrowedFd, archive: OwnedFd) -> Result
         Work::Pack { path } => pack(path, archive),
         Work::PackLayer => pack_layer(&layer_path(scratch), archive),
         Work::ListLayer => list_layer(&layer_path(scratch))
-            .and_then(|layer| Ok(serde_json::to_writer(File::from(archive), &layer)?)),
-        Work::Remove { paths } => paths.iter().try_for_each(|path| remove(path)),
+            .and_then(|layer| postcard::to_allocvec(&layer).map_err(io::Error::other))
+            .and_then(|bytes| File::from(archive).write_all(&bytes)),
+        Work::Remove { paths } => paths.iter().try_for_each(|path| remove(Path::new(path))),
     };
     result.map_err(|error| error.to_string())
 }
@@ -44,6 +46,8 @@ fn unpack(directory: &Path, archive: OwnedFd) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
     let mut archive = tar::Archive::new(File::from(archive));
     archive.set_preserve_permissions(true);
+    // The rights of another user or group mean nothing inside, and nobody inside may give them.
+    archive.set_mask(0o6000);
     for entry in archive.entries().map_err(|error| error.to_string())? {
         let mut entry = entry.map_err(|error| error.to_string())?;
         let path = entry.path().map_err(|error| error.to_string())?.into_owned();
@@ -97,7 +101,13 @@ fn pack_layer(layer: &Path, archive: OwnedFd) -> io::Result<()> {
     for (part, target) in PARTS {
         for (path, inside, kind) in walk(&layer.join(part), Path::new(target))? {
             if matches!(kind, Thing::Directory | Thing::Written) {
-                builder.append_path_with_name(&path, inside.strip_prefix("/").unwrap_or(&inside))?;
+                let name = inside.strip_prefix("/").unwrap_or(&inside);
+                if fs::symlink_metadata(&path)?.is_file() {
+                    // Opened first: the archive gets the mode that the file has after that.
+                    builder.append_file(name, &mut with_rights(&path, || File::open(&path))?)?;
+                } else {
+                    builder.append_path_with_name(&path, name)?;
+                }
             }
         }
     }
@@ -109,10 +119,12 @@ fn list_layer(layer: &Path) -> io::Result<Layer> {
     for (part, target) in PARTS {
         for (path, inside, kind) in walk(&layer.join(part), Path::new(target))? {
             match kind {
-                Thing::Directory if is_opaque(&path)? => listing.opaque.push(inside),
+                Thing::Directory if with_rights(&path, || is_opaque(&path))? => {
+                    listing.opaque.push(inside.into());
+                }
                 Thing::Directory => {}
-                Thing::Whiteout => listing.hidden.push(inside),
-                Thing::Written | Thing::Special => listing.written.push(inside),
+                Thing::Whiteout => listing.hidden.push(inside.into()),
+                Thing::Written | Thing::Special => listing.written.push(inside.into()),
             }
         }
     }
@@ -132,6 +144,24 @@ enum Thing {
 
 /// Everything below a directory, parents first, sorted by name.
 fn walk(directory: &Path, inside: &Path) -> io::Result<Vec<(PathBuf, PathBuf, Thing)>> {
+    with_rights(directory, || walk_readable(directory, inside))
+}
+
+/// Does something with a file or directory that a program may have closed even to its owner, who is the one to look at
+/// it now. What a program writes must be seen whatever it does.
+fn with_rights<T>(path: &Path, mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    match action() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        result => return result,
+    }
+    let before = fs::symlink_metadata(path)?.permissions();
+    fs::set_permissions(path, fs::Permissions::from_mode(before.mode() | 0o700))?;
+    let result = action();
+    fs::set_permissions(path, before)?;
+    result
+}
+
+fn walk_readable(directory: &Path, inside: &Path) -> io::Result<Vec<(PathBuf, PathBuf, Thing)>> {
     let mut found = Vec::new();
     let mut entries: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);

@@ -5,6 +5,7 @@ pub(crate) mod commands;
 pub(crate) mod disk;
 pub(crate) mod escapes;
 pub(crate) mod files;
+pub(crate) mod hostile;
 pub(crate) mod lifetime;
 pub(crate) mod measures;
 pub(crate) mod output;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use menace_model::sandbox::ExecRequest;
 use menace_sandbox::{Backend, Event, SandboxError};
+use tokio::io::AsyncWriteExt;
 
 use crate::harness::{error, finish, is_there, read, read_at_least, sandbox, script};
 
@@ -52,6 +53,21 @@ pub(crate) async fn stdin_of_the_request_comes_first(backend: &dyn Backend) {
     process.write(b"second\n").await.unwrap();
     process.close_stdin().await.unwrap();
     assert_eq!(finish(&mut *process).await.0, "first\nsecond\n");
+}
+
+/// Far more than the pipes in both directions hold: whoever only writes until all is written waits for ever.
+pub(crate) async fn a_command_is_written_to_while_it_is_read(backend: &dyn Backend) {
+    let sandbox = sandbox(backend).await;
+    let mut process = sandbox.spawn(ExecRequest::new(["cat"])).await.unwrap();
+    let mut stdin = process.take_stdin().await.expect("nobody has taken it");
+    assert!(process.take_stdin().await.is_none(), "it is there once");
+    let text = "0123456789abcde\n".repeat(1 << 17);
+    let sent = text.clone();
+    let writing = tokio::spawn(async move { stdin.write_all(sent.as_bytes()).await });
+    let (printed, outcome) = finish(&mut *process).await;
+    writing.await.unwrap().unwrap();
+    assert!(printed == text, "{} of {} bytes", printed.len(), text.len());
+    assert_eq!(outcome.exit_code, Some(0));
 }
 
 pub(crate) async fn a_signal_ends_the_command(backend: &dyn Backend) {

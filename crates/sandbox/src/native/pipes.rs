@@ -36,6 +36,9 @@ pub(super) fn pipe_from_program() -> Result<(Reading, OwnedFd), SandboxError> {
     Ok((Reading(Some(receiver(read)?)), write))
 }
 
+/// How much is read at once.
+const LONGEST_READ: usize = 64 << 10;
+
 /// The reading end of a pipe, until its end.
 pub(super) struct Reading(Option<pipe::Receiver>);
 
@@ -51,13 +54,26 @@ impl Reading {
         length
     }
 
-    /// Reads what is there already; `None` if there is nothing.
-    pub(super) fn try_read(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        let length = self.0.as_ref()?.try_read(buffer).ok()?;
+    /// How many bytes are there already.
+    pub(super) fn waiting(&self) -> usize {
+        let waiting = self.0.as_ref().and_then(|pipe| rustix::io::ioctl_fionread(pipe).ok());
+        waiting.and_then(|count| usize::try_from(count).ok()).unwrap_or(0)
+    }
+
+    /// Reads of what is there already, up to as many bytes as are left to be read; `None` if there is nothing.
+    pub(super) fn try_read(&mut self, left: &mut usize) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; (*left).min(LONGEST_READ)];
+        if bytes.is_empty() {
+            return None;
+        }
+        let length = self.0.as_ref()?.try_read(&mut bytes).ok()?;
         if length == 0 {
             self.0 = None;
+            return None;
         }
-        (length > 0).then_some(length)
+        *left -= length;
+        bytes.truncate(length);
+        Some(bytes)
     }
 
     /// Reads until every writer is gone.
@@ -92,5 +108,24 @@ impl Kept {
     pub(super) fn text(self) -> String {
         String::from_utf8(self.bytes)
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_comes_later_is_not_read_with_what_was_there() {
+        let (mut reading, writing) = pipe_from_program().unwrap();
+        rustix::io::write(&writing, b"before").unwrap();
+        let mut left = reading.waiting();
+        rustix::io::write(&writing, b"after").unwrap();
+        assert_eq!(reading.try_read(&mut left).as_deref(), Some(&b"before"[..]));
+        assert_eq!(
+            reading.try_read(&mut left),
+            None,
+            "a program that prints for ever would be read for ever"
+        );
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::unix::pipe;
 use super::cgroup::Group;
 use super::pipes::{Reading, new_pipe, pipe_from_program, sender};
 use super::protocol::{End, Program, Report, Request};
-use super::sandbox::NativeSandbox;
+use super::sandbox::{Life, NativeSandbox};
 use super::wire::{Answers, Wire};
 use crate::{Event, Process, SandboxError};
 
@@ -29,6 +29,7 @@ pub(super) struct NativeProcess {
     program: String,
     directory: PathBuf,
     wire: Arc<Wire>,
+    life: Arc<Life>,
     group: Arc<Option<Group>>,
     answers: Answers,
     stdin: Stdin,
@@ -40,6 +41,8 @@ pub(super) struct NativeProcess {
     before: Before,
     verdict: Verdict,
     end: Option<End>,
+    /// Bytes that were in the pipes when it ended, and were not read yet.
+    left: (usize, usize),
     is_over: bool,
     buffer: Vec<u8>,
 }
@@ -100,17 +103,19 @@ impl NativeProcess {
             program,
             directory,
             wire: Arc::clone(&sandbox.wire),
+            life: Arc::clone(&sandbox.life),
             answers,
             stdin: Stdin::Open(stdin),
             stdout,
             stderr,
             began,
-            deadline: request.timeout.map(|timeout| tokio::time::Instant::from_std(began) + timeout),
+            deadline: request.timeout.and_then(later),
             cpu: cpu_time.filter(|_| has_accounting).map(|time| CpuWatch::new(time, &before.usage)),
             group,
             before,
             verdict: Verdict::None,
             end: None,
+            left: (0, 0),
             is_over: false,
             buffer: Vec::new(),
         };
@@ -151,7 +156,10 @@ impl NativeProcess {
 
     fn hear(&mut self, report: Report) -> Result<(), SandboxError> {
         match report {
-            Report::Ended { end, .. } => self.end = Some(end),
+            Report::Ended { end, .. } => {
+                self.left = (self.stdout.waiting(), self.stderr.waiting());
+                self.end = Some(end);
+            }
             Report::NotStarted { errno, reason, .. } => {
                 self.is_over = true;
                 return Err(self.not_started(errno, &reason));
@@ -173,23 +181,24 @@ impl NativeProcess {
         }
     }
 
+    /// How a command ended whose sandbox is gone, if the reason is that the kernel ran out of memory for it and chose the
+    /// first process: files count as memory and belong to no process.
+    fn killed_for_memory(&mut self) -> Option<ExecOutcome> {
+        let end = End { signal: Some(libc::SIGKILL), ..End::default() };
+        self.outcome(end).ok().filter(|outcome| outcome.oom)
+    }
+
     async fn kill(&mut self, verdict: Verdict) {
         self.verdict = verdict;
-        self.deadline = Some(tokio::time::Instant::now() + PATIENCE);
+        self.deadline = later(PATIENCE);
         self.cpu = None;
         self.wire.tell(Request::Kill { job: self.answers.job() }).await;
     }
 
     /// What was written before the end is in the pipes; what the command left running may still hold them.
     fn drain(&mut self) -> Option<Event> {
-        let mut chunk = vec![0; CHUNK];
-        if let Some(length) = self.stdout.try_read(&mut chunk) {
-            chunk.truncate(length);
-            return Some(Event::Stdout(chunk));
-        }
-        let length = self.stderr.try_read(&mut chunk)?;
-        chunk.truncate(length);
-        Some(Event::Stderr(chunk))
+        let printed = self.stdout.try_read(&mut self.left.0).map(Event::Stdout);
+        printed.or_else(|| self.stderr.try_read(&mut self.left.1).map(Event::Stderr))
     }
 
     fn outcome(&mut self, end: End) -> Result<ExecOutcome, SandboxError> {
@@ -247,7 +256,7 @@ impl Process for NativeProcess {
                 length = self.stderr.read(second) => Happened::Stderr(length),
                 report = self.answers.next() => Happened::Report(report),
                 () = sleep_until(self.deadline) => Happened::Deadline,
-                () = sleep_until(self.cpu.as_ref().map(CpuWatch::next_look)) => Happened::CpuLook,
+                () = sleep_until(self.cpu.as_ref().and_then(CpuWatch::next_look)) => Happened::CpuLook,
             };
             match happened {
                 Happened::Stdout(length) => {
@@ -266,11 +275,20 @@ impl Process for NativeProcess {
                 Happened::Report(Some(report)) => self.hear(report)?,
                 Happened::Report(None) => {
                     self.is_over = true;
-                    return Err(self.gone());
+                    return match self.killed_for_memory() {
+                        Some(outcome) => Ok(Event::Exited(Box::new(outcome))),
+                        None => Err(self.gone()),
+                    };
                 }
                 Happened::Deadline if self.verdict == Verdict::None => self.kill(Verdict::TimedOut).await,
+                // What is paused cannot be killed by what is paused with it; it is, as soon as it goes on.
+                Happened::Deadline if self.life.is_paused() => self.deadline = later(PATIENCE),
                 // The first process does not answer any more: there is no sandbox to save.
-                Happened::Deadline => return Err(self.gone()),
+                Happened::Deadline => {
+                    self.is_over = true;
+                    self.life.kill();
+                    return Err(self.gone());
+                }
                 Happened::CpuLook => {
                     if self.cpu_is_used_up()? {
                         self.kill(Verdict::CpuExceeded).await;
@@ -338,6 +356,11 @@ enum Happened {
     CpuLook,
 }
 
+/// A moment from now; none for a time that no clock can show, which never comes.
+fn later(time: Duration) -> Option<tokio::time::Instant> {
+    tokio::time::Instant::now().checked_add(time)
+}
+
 async fn sleep_until(moment: Option<tokio::time::Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
@@ -356,21 +379,18 @@ impl Before {
 struct CpuWatch {
     allowed_ms: f64,
     started_with_ms: f64,
-    next_look: tokio::time::Instant,
+    next_look: Option<tokio::time::Instant>,
 }
 
 impl CpuWatch {
     fn new(allowed: Duration, now: &Usage) -> Self {
-        let mut watch = Self {
-            allowed_ms: allowed.as_secs_f64() * 1e3,
-            started_with_ms: total(now),
-            next_look: tokio::time::Instant::now(),
-        };
+        let mut watch =
+            Self { allowed_ms: allowed.as_secs_f64() * 1e3, started_with_ms: total(now), next_look: None };
         watch.plan(watch.allowed_ms);
         watch
     }
 
-    fn next_look(&self) -> tokio::time::Instant {
+    fn next_look(&self) -> Option<tokio::time::Instant> {
         self.next_look
     }
 
@@ -383,8 +403,8 @@ impl CpuWatch {
 
     fn plan(&mut self, left_ms: f64) {
         let cores = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
-        let earliest = Duration::from_secs_f64((left_ms / cores).max(1.0) / 1e3);
-        self.next_look = tokio::time::Instant::now() + earliest;
+        let earliest = Duration::try_from_secs_f64((left_ms / cores).max(1.0) / 1e3);
+        self.next_look = earliest.ok().and_then(later);
     }
 }
 

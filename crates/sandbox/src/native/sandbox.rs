@@ -45,11 +45,33 @@ pub(super) struct NativeSandbox {
     pub(super) wire: Arc<Wire>,
     /// Where processes are limited and counted, as far as the host lets us.
     pub(super) group: Arc<Option<Group>>,
-    first_process: AsyncFd<OwnedFd>,
+    pub(super) life: Arc<Life>,
     listening: tokio::task::JoinHandle<()>,
     left_out: Vec<String>,
-    is_paused: AtomicBool,
     is_destroyed: AtomicBool,
+}
+
+/// The first process of a sandbox, with which everything else in it ends.
+pub(super) struct Life {
+    id: String,
+    first_process: AsyncFd<OwnedFd>,
+    is_paused: AtomicBool,
+}
+
+impl Life {
+    pub(super) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Acquire)
+    }
+
+    pub(super) fn kill(&self) {
+        // It may be dead already.
+        if let Err(error) =
+            rustix::process::pidfd_send_signal(&self.first_process, rustix::process::Signal::KILL)
+            && error != rustix::io::Errno::SRCH
+        {
+            tracing::warn!("failed to kill sandbox {}: {error}", self.id);
+        }
+    }
 }
 
 impl NativeSandbox {
@@ -77,16 +99,16 @@ impl NativeSandbox {
         let order = order(shared, &spec, &kept, &extras, group.as_ref());
         let (socket, first_process, steps_left_out) = launch(shared, &order, group.as_ref()).await?;
         let (wire, listening) = Wire::start(socket);
+        let life = Life { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
         Ok(Self {
             id,
             spec,
             shared: Arc::clone(shared),
             wire,
             group: Arc::new(group),
-            first_process,
+            life: Arc::new(life),
             listening,
             left_out: kept.left_out.into_iter().chain(steps_left_out).collect(),
-            is_paused: AtomicBool::new(false),
             is_destroyed: AtomicBool::new(false),
         })
     }
@@ -122,16 +144,6 @@ impl NativeSandbox {
         let mut answers = self.ask(|job| Request::SignalAll { job, signal }, &[]).await?;
         answers.next().await.map(drop).ok_or_else(|| self.gone())
     }
-
-    fn kill(&self) {
-        // It may be dead already.
-        if let Err(error) =
-            rustix::process::pidfd_send_signal(&self.first_process, rustix::process::Signal::KILL)
-            && error != rustix::io::Errno::SRCH
-        {
-            tracing::warn!("failed to kill sandbox {}: {error}", self.id);
-        }
-    }
 }
 
 impl Drop for NativeSandbox {
@@ -139,7 +151,7 @@ impl Drop for NativeSandbox {
         self.listening.abort();
         self.wire.end();
         if !self.is_destroyed.load(Ordering::Acquire) {
-            self.kill();
+            self.life.kill();
         }
     }
 }
@@ -249,18 +261,22 @@ impl Sandbox for NativeSandbox {
 
     async fn pause(&self) -> Result<(), SandboxError> {
         self.check_alive()?;
-        if self.is_paused.swap(true, Ordering::AcqRel) {
+        if self.life.is_paused.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        match self.group.as_ref() {
-            Some(group) if self.can_freeze() => Ok(group.freeze()?),
+        let paused = match self.group.as_ref() {
+            Some(group) if self.can_freeze() => group.freeze().map_err(SandboxError::from),
             _ => self.signal_all(libc::SIGSTOP).await,
+        };
+        if paused.is_err() {
+            self.life.is_paused.store(false, Ordering::Release);
         }
+        paused
     }
 
     async fn resume(&self) -> Result<(), SandboxError> {
         self.check_alive()?;
-        if !self.is_paused.swap(false, Ordering::AcqRel) {
+        if !self.life.is_paused.swap(false, Ordering::AcqRel) {
             return Ok(());
         }
         match self.group.as_ref() {
@@ -277,15 +293,16 @@ impl Sandbox for NativeSandbox {
         if self.is_destroyed.swap(true, Ordering::AcqRel) {
             return Ok(());
         }
-        self.kill();
+        self.life.kill();
         // A frozen process dies only when it is thawed.
-        if self.is_paused.load(Ordering::Acquire)
+        if self.life.is_paused()
             && let Some(group) = self.group.as_ref()
         {
             group.thaw()?;
         }
         // The first process is gone when all others of its namespace are.
-        self.first_process
+        self.life
+            .first_process
             .readable()
             .await
             .map_err(SandboxError::io("wait for the end of a sandbox"))?

@@ -79,8 +79,10 @@ async fn execute(sandbox: &Arc<dyn Sandbox>, arguments: &SandboxRun) -> anyhow::
     let mut request = ExecRequest::new(arguments.command.iter().cloned()).exclusive();
     request.timeout = arguments.timeout;
     let outcome = if arguments.json {
+        // Before the command, which may take the sandbox down with it.
+        let isolation = sandbox.isolation().await?;
         let outcome = sandbox.exec(request).await?;
-        report(sandbox, outcome, arguments).await?
+        report(sandbox, outcome, isolation, arguments).await?
     } else {
         pass_on(sandbox.spawn(request).await?).await?
     };
@@ -90,13 +92,18 @@ async fn execute(sandbox: &Arc<dyn Sandbox>, arguments: &SandboxRun) -> anyhow::
 async fn report(
     sandbox: &Arc<dyn Sandbox>,
     outcome: ExecOutcome,
+    isolation: Isolation,
     arguments: &SandboxRun,
 ) -> anyhow::Result<ExecOutcome> {
-    // With --rw the command writes to the directory itself, and no layer shows what it changed there.
-    let changes = if arguments.rw { None } else { Some(sandbox.changes().await?) };
+    // With --rw the command writes to the directory itself, and no layer shows what it changed there. Otherwise it can
+    // still make names that nobody can list, and how it ended is to be known all the same.
+    let changes = if arguments.rw { Ok(None) } else { sandbox.changes().await.map(Some) };
+    let changes = changes.unwrap_or_else(|error| {
+        tracing::warn!("{error}");
+        None
+    });
     let (files_written, files_deleted) =
         changes.map(|FileChanges { written, deleted }| (written, deleted)).unzip();
-    let isolation = sandbox.isolation().await?;
     let report = RunReport { outcome, files_written, files_deleted, isolation };
     print_json(&report)?;
     Ok(report.outcome)

@@ -96,9 +96,9 @@ impl Job {
         })
     }
 
-    /// Reads notes without waiting. The second value says that there will be no more.
+    /// Reads notes without waiting. The second value says, once, that there will be no more.
     pub(super) fn read_notes(&mut self) -> (Vec<Note>, bool) {
-        let Some(pipe) = &mut self.notes else { return (Vec::new(), true) };
+        let Some(pipe) = &mut self.notes else { return (Vec::new(), false) };
         let mut buffer = [0; 4096];
         let is_over = loop {
             match pipe.read(&mut buffer) {

@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 
 use super::jobs::{Note, fork, write_note};
 use super::program::Executable;
-use super::serve::{block_signals, wait_for_child};
+use super::serve::{block_signals, has_children, wait_for_child};
 use crate::native::protocol::End;
 
 /// The whole life of a leader.
@@ -54,7 +54,7 @@ fn start(executable: &Executable, stdio: &[OwnedFd]) -> io::Result<Result<Pid, N
     match Note::all_in(&mut notes).pop() {
         None => Ok(Ok(child)),
         Some(note) => {
-            wait_for_child(Some(child), true);
+            wait_for_child(Some(child), 0);
             Ok(Err(note))
         }
     }
@@ -63,7 +63,7 @@ fn start(executable: &Executable, stdio: &[OwnedFd]) -> io::Result<Result<Pid, N
 /// Waits for the end of the program; SIGTERM from the first process means to kill all that it started.
 fn watch(program: Pid) -> End {
     loop {
-        while let Some((pid, mut end)) = wait_for_child(None, false) {
+        while let Some((pid, mut end)) = wait_for_child(None, libc::WNOHANG) {
             if pid == program {
                 (end.cpu_user_us, end.cpu_system_us, end.largest_process_bytes) =
                     super::inspect::children_usage();
@@ -94,22 +94,23 @@ fn wait_for_signal() -> i32 {
 fn kill_descendants() {
     let own = rustix::process::getpid();
     loop {
-        let mut found = Vec::new();
-        collect_descendants(own, &mut found);
-        for &pid in &found {
+        for pid in descendants_of(own) {
             // It may have ended by itself in between.
             drop(kill_process(pid, Signal::KILL).map_err(io::Error::from));
         }
-        while wait_for_child(None, false).is_some() {}
-        if found.is_empty() && wait_for_child(None, false).is_none() && !has_children(own) {
+        while wait_for_child(None, libc::WNOHANG).is_some() {}
+        if !has_children() {
             return;
         }
         std::thread::yield_now();
     }
 }
 
-fn has_children(pid: Pid) -> bool {
-    !children_of(pid).is_empty()
+/// Children of a process, theirs, and so on, as far as they can be seen: what hides itself is seen by its parent alone.
+pub(super) fn descendants_of(pid: Pid) -> Vec<Pid> {
+    let mut found = Vec::new();
+    collect_descendants(pid, &mut found);
+    found
 }
 
 fn collect_descendants(pid: Pid, found: &mut Vec<Pid>) {
@@ -122,7 +123,7 @@ fn collect_descendants(pid: Pid, found: &mut Vec<Pid>) {
 }
 
 /// Children of every thread of a process. One that is gone has none.
-fn children_of(pid: Pid) -> Vec<Pid> {
+pub(super) fn children_of(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else { return Vec::new() };
     let mut children = Vec::new();
     for thread in threads.flatten() {

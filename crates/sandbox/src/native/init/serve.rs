@@ -2,20 +2,24 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use menace_enter::{Step, descriptors, seccomp::Denials};
 use menace_model::sandbox::Denial;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process};
 
 use super::enter::{Inside, enter};
 use super::files;
 use super::inspect::{children_usage, disk_is_full, inspect, io_counts, usage_numbers};
 use super::jobs::{Job, JobKind, Note, write_note};
-use super::leader::lead;
+use super::leader::{children_of, descendants_of, lead};
 use super::program::{Executable, reset_signals};
 use crate::native::channel::{receive, send};
 use crate::native::protocol::{End, Order, Program, Report, Request, Work};
+
+/// How long something that was killed may take to be gone.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The whole life of a sandbox's first process.
 pub(in crate::native) fn main(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> ! {
@@ -38,7 +42,7 @@ fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init,
             let left_out = inside.scratch.left_out.clone();
             block_signals(&[libc::SIGCHLD]);
             send(channel, &Report::Ready { left_out }, &[]).map_err(drop)?;
-            Ok(Init { inside, jobs: Vec::new(), denials: Denials::default() })
+            Ok(Init { inside, jobs: Vec::new(), denials: Denials::default(), is_stopped: false })
         }
         Err(error) => {
             // Nobody listens if this fails too, and then nobody wants the sandbox.
@@ -67,6 +71,8 @@ struct Init {
     inside: Inside,
     jobs: Vec<Job>,
     denials: Denials,
+    /// Everything was stopped on request, and not by a program.
+    is_stopped: bool,
 }
 
 impl Init {
@@ -134,6 +140,7 @@ impl Init {
                 Ok(())
             }
             Request::SignalAll { job, signal } => {
+                self.is_stopped = signal == libc::SIGSTOP;
                 // SAFETY: -1 means every process that this one may signal but itself: all others of the namespace.
                 unsafe { libc::kill(-1, signal) };
                 send(channel, &Report::Signalled { job }, &[])
@@ -164,6 +171,9 @@ impl Init {
             let reason = "pass text with a zero byte".to_owned();
             return send(channel, &Report::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
         };
+        if stdio.len() < 3 {
+            return self.keep(channel, id, Err(lost_descriptors()));
+        }
         let started = if program.alone {
             Job::start(id, JobKind::Alone, |notes| {
                 let (what, error) = executable.become_it(stdio);
@@ -179,8 +189,9 @@ impl Init {
 
     fn work(&mut self, channel: &OwnedFd, id: u64, work: &Work, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         let scratch = self.inside.scratch.directory.as_fd();
-        let archive =
-            descriptors.into_iter().next().ok_or_else(|| io::Error::other("work without its archive"))?;
+        let Some(archive) = descriptors.into_iter().next() else {
+            return self.keep(channel, id, Err(lost_descriptors()));
+        };
         let started = Job::start(id, JobKind::Work, |notes| {
             reset_signals();
             let code = match files::work(work, scratch, archive) {
@@ -239,8 +250,12 @@ impl Init {
     }
 
     fn reap(&mut self, channel: &OwnedFd) -> io::Result<()> {
-        while let Some((pid, end)) = wait_for_child(None, false) {
+        while let Some((pid, end)) = wait_for_child(None, libc::WNOHANG | libc::WUNTRACED) {
             let Some(index) = self.jobs.iter().position(|job| job.child == pid) else { continue };
+            if is_stop(&end) {
+                self.end_stopped(index);
+                continue;
+            }
             self.read_notes(channel)?;
             let job = self.jobs.swap_remove(index);
             self.finish(channel, job, end)?;
@@ -248,7 +263,37 @@ impl Init {
         Ok(())
     }
 
+    /// A program can stop whatever runs as its user. A leader that stands still keeps no time, and work that does keeps
+    /// its caller waiting for ever, so either ends; what a leader leaves behind ends with it.
+    fn end_stopped(&self, index: usize) {
+        if let Some(job) = self.jobs.get(index)
+            && job.kind != JobKind::Alone
+            && !self.is_stopped
+        {
+            // It stands still, so it cannot have ended.
+            drop(kill_process(job.child, Signal::KILL).map_err(io::Error::from));
+        }
+    }
+
+    /// Kills everything that belongs to no job. If it does not go, the error ends the sandbox with all that is in it.
+    fn end_strays(&self) -> io::Result<()> {
+        let began = Instant::now();
+        let jobs: Vec<Pid> = self.jobs.iter().map(|job| job.child).collect();
+        while !strays_are_gone(&jobs) {
+            if began.elapsed() > PATIENCE {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            std::thread::yield_now();
+        }
+        Ok(())
+    }
+
     fn finish(&mut self, channel: &OwnedFd, job: Job, status: End) -> io::Result<()> {
+        // A leader that was killed, by the program that it led, cannot say any more what belonged to it. And nothing
+        // may outlive a program that had the sandbox for itself.
+        if job.kind == JobKind::Alone || (job.kind == JobKind::Led && job.last_note.is_none()) {
+            self.end_strays()?;
+        }
         let mut end = match (job.kind, job.last_note) {
             (_, Some(Note::NotStarted { errno, reason })) => {
                 return send(channel, &Report::NotStarted { job: job.id, errno, reason }, &[]);
@@ -259,7 +304,6 @@ impl Init {
                 let (cpu_user_us, cpu_system_us, largest_process_bytes) = children_usage();
                 End { cpu_user_us, cpu_system_us, largest_process_bytes, ..status }
             }
-            // A leader that was killed by the program that it led: what is left of it is the first process's now.
             (JobKind::Led | JobKind::Work, _) => status,
         };
         self.serve_refusals()?;
@@ -280,6 +324,11 @@ struct Ready {
     notes: bool,
 }
 
+/// The kernel drops descriptors of a message when this process has as many open as it may.
+fn lost_descriptors() -> io::Error {
+    io::Error::from_raw_os_error(libc::EMFILE)
+}
+
 /// A problem goes through a pipe in one piece.
 fn shortened(mut problem: String) -> String {
     let end = (0..=2000.min(problem.len())).rev().find(|&end| problem.is_char_boundary(end)).unwrap_or(0);
@@ -287,10 +336,41 @@ fn shortened(mut problem: String) -> String {
     problem
 }
 
-/// Reaps a child: that one, or any. Without `wait` only one that has ended already.
-pub(super) fn wait_for_child(child: Option<Pid>, wait: bool) -> Option<(Pid, End)> {
+/// One round of killing what belongs to none of these children; whether nothing of it is left.
+fn strays_are_gone(jobs: &[Pid]) -> bool {
+    if jobs.is_empty() {
+        // SAFETY: -1 means every process that this one may signal but itself: all others of the namespace. The kernel
+        // does that in one step, so that nothing can fork its way out of it.
+        unsafe { libc::kill(-1, libc::SIGKILL) };
+        while wait_for_child(None, libc::WNOHANG).is_some() {}
+        return !has_children();
+    }
+    let strays: Vec<Pid> =
+        children_of(rustix::process::getpid()).into_iter().filter(|child| !jobs.contains(child)).collect();
+    for &stray in &strays {
+        for pid in descendants_of(stray).into_iter().chain([stray]) {
+            // It may have ended by itself in between.
+            drop(kill_process(pid, Signal::KILL).map_err(io::Error::from));
+        }
+        wait_for_child(Some(stray), libc::WNOHANG);
+    }
+    strays.is_empty()
+}
+
+/// Whether this process has any children, reaped ones aside. The kernel is asked, because `/proc` may not list them.
+pub(super) fn has_children() -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    !matches!(rustix::process::waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
+}
+
+/// Whether what was waited for is no end but a stop.
+fn is_stop(end: &End) -> bool {
+    end.exit_code.is_none() && end.signal.is_none()
+}
+
+/// Waits for a child: that one, or any.
+pub(super) fn wait_for_child(child: Option<Pid>, options: libc::c_int) -> Option<(Pid, End)> {
     let selector = child.map_or(-1, Pid::as_raw_pid);
-    let options = if wait { 0 } else { libc::WNOHANG };
     let mut status = 0;
     // SAFETY: all zero is a valid `rusage`.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

@@ -1,0 +1,101 @@
+//! Commands that fight what watches over them. Only a backend that isolates is asked to withstand them.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use menace_model::sandbox::{Access, Mount, SandboxSpec, Workspace};
+use menace_sandbox::Backend;
+
+use crate::directory::Directory;
+use crate::harness::{PROMPT, error, is_there, leave_out, read, read_at_least, sandbox, script, sh};
+
+/// Long enough for a command to act, and shorter than what it tries to outlive.
+const SHORT: Duration = Duration::from_millis(200);
+
+pub(crate) async fn a_command_does_not_outlive_its_time_by_fighting_its_parent(backend: &dyn Backend) {
+    if !backend.capabilities().isolates {
+        return leave_out(backend, "processes that can be signalled");
+    }
+    for signal in ["STOP", "KILL"] {
+        let sandbox = sandbox(backend).await;
+        let text = format!("kill -{signal} $PPID; sleep 0.7; echo late > late; true");
+        let outcome = sandbox.exec(script(&text).timeout(SHORT)).await.unwrap();
+        assert_ne!(outcome.exit_code, Some(0), "{signal}: {outcome:?}");
+        read(&*sandbox, "sleep 1").await;
+        assert!(!is_there(&*sandbox, "late").await, "{signal} saved the command");
+    }
+}
+
+pub(crate) async fn nothing_outlives_an_exclusive_command(backend: &dyn Backend) {
+    if !backend.capabilities().isolates {
+        return leave_out(backend, "processes in the background");
+    }
+    let sandbox = sandbox(backend).await;
+    let text = "(setsid sh -c 'sleep 0.7; echo late > late' &) ; exit 3";
+    assert_eq!(sandbox.exec(script(text).exclusive()).await.unwrap().exit_code, Some(3));
+    let text = "(setsid sh -c 'sleep 0.7; echo late > late' &) ; sleep 100";
+    assert!(sandbox.exec(script(text).exclusive().timeout(SHORT)).await.unwrap().timed_out);
+    read(&*sandbox, "sleep 1").await;
+    assert!(!is_there(&*sandbox, "late").await, "something lived on");
+}
+
+pub(crate) async fn work_that_a_command_stops_does_not_hang(backend: &dyn Backend) {
+    if !backend.capabilities().isolates {
+        return leave_out(backend, "processes that can be signalled");
+    }
+    let sandbox = sandbox(backend).await;
+    let text = "echo ready; while :; do kill -STOP -- -1 2> /dev/null; done";
+    let mut process = sandbox.spawn(script(text)).await.unwrap();
+    read_at_least(&mut *process, "ready\n".len()).await;
+    for _ in 0..10 {
+        // Whether it could be done is a matter of chance, and either answer is one.
+        let _either = tokio::time::timeout(PROMPT, sandbox.changes())
+            .await
+            .expect("nobody noticed that the work stopped");
+    }
+}
+
+pub(crate) async fn strange_names_and_closed_directories_are_listed(backend: &dyn Backend) {
+    if !backend.capabilities().isolates {
+        return leave_out(backend, "names that are no text");
+    }
+    let sandbox = sandbox(backend).await;
+    read(&*sandbox, "touch \"$(printf 'a\\377')\"; mkdir b; touch b/c; chmod 000 b/c b").await;
+    let changes = sandbox.changes().await.unwrap();
+    assert_eq!(changes.written, ["/workspace/a\u{fffd}", "/workspace/b/c"]);
+    assert_eq!(read(&*sandbox, "stat -c %a b").await, "0\n", "listing changed a mode");
+    read(&*sandbox, "chmod 700 b").await;
+    let fork = backend.fork(&sandbox.snapshot().await.unwrap()).await.unwrap();
+    assert_eq!(read(&*fork, "stat -c %a b/c; ls").await, "0\na\u{fffd}\nb\n");
+}
+
+pub(crate) async fn no_program_on_the_host_runs_as_its_owner(backend: &dyn Backend) {
+    if !backend.capabilities().isolates || !backend.capabilities().read_write {
+        return leave_out(backend, "writing to the host");
+    }
+    let directory = Directory::with(&[("program", "")]);
+    let workspace = Workspace::ReadWrite(directory.path());
+    let sandbox = backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await.unwrap();
+    for mode in ["4755", "2755", "u+s", "g+s"] {
+        assert_ne!(sh(&*sandbox, &format!("chmod {mode} program")).await.exit_code, Some(0), "{mode}");
+    }
+    let mode = directory.path().join("program").metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o6000, 0, "{mode:o}");
+}
+
+pub(crate) async fn a_place_for_a_mount_is_never_made_on_the_host(backend: &dyn Backend) {
+    if !backend.capabilities().isolates {
+        return leave_out(backend, "links in the root of a sandbox");
+    }
+    // Inside, /var/tmp leads to /tmp.
+    let host = tempfile::Builder::new().prefix("menace-place-").tempdir_in("/tmp").unwrap();
+    std::fs::write(host.path().join("file"), "precious").unwrap();
+    let source = Directory::with(&[("file", "other\n")]);
+    let behind_the_link = std::path::Path::new("/var").join(host.path().strip_prefix("/").unwrap());
+    for (source, target) in [(source.path().join("file"), "file"), (source.path(), "directory")] {
+        let mount = Mount { source, target: behind_the_link.join(target), access: Access::ReadOnly };
+        error(backend.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await);
+    }
+    assert_eq!(std::fs::read_to_string(host.path().join("file")).unwrap(), "precious");
+    assert!(!host.path().join("directory").exists());
+}

@@ -38,6 +38,7 @@ COUNTS = {
     "latency": (200, 5),
     "at-once": (5, 1),
     "idle": (1000, 50),
+    "throughput": (60, 3),
     "timeouts": (500, 20),
     "kills": (200, 20),
 }
@@ -86,6 +87,10 @@ def idle(menace: str, sandboxes: int, result: dict) -> dict:
     return bench(menace, ["--only", "idle", "--runs", str(sandboxes)])
 
 
+def throughput(menace: str, seconds: int, result: dict) -> dict:
+    return bench(menace, ["--only", "zygote-throughput", "--runs", str(seconds)])
+
+
 def timeouts(menace: str, trees: int, result: dict) -> dict:
     return bench(menace, ["--only", "timeout-tree", "--runs", str(trees)])
 
@@ -94,7 +99,7 @@ def kill(menace: str, times: int, result: dict) -> dict:
     return kills.measure(menace, times)
 
 
-MEASURES = {"latency": latency, "at-once": at_once, "idle": idle, "timeouts": timeouts, "kills": kill}
+MEASURES = {"latency": latency, "at-once": at_once, "idle": idle, "throughput": throughput, "timeouts": timeouts, "kills": kill}
 
 
 def bench(menace: str, arguments: list, environment: dict | None = None) -> dict:
@@ -131,6 +136,8 @@ def collect(result: dict) -> dict:
         figures["zygote_p50_ms"] = rows["zygote"]["p50_ms"]
         figures["zygote_p99_ms"] = rows["zygote"]["p99_ms"]
         figures["python_over_zygote"] = rows["python"]["p50_ms"] / rows["zygote"]["p50_ms"]
+    if calls := result.get("throughput"):
+        figures["zygote_calls_per_second"] = calls["calls_per_second"]
     if bursts := result.get("at-once"):
         figures["creates_at_once_succeeded"] = min(burst["succeeded"] / burst["asked"] for burst in bursts)
         slowest = [burst["create"]["p99_ms"] for burst in bursts if burst["create"]]

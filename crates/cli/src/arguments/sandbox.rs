@@ -97,6 +97,8 @@ pub(crate) enum Measure {
     Cli,
     /// A sandbox made, python3 -I -c pass run in it, destroyed
     Python,
+    /// An isolated Python call, by a zygote
+    Zygote,
     /// /bin/true run in a sandbox that stays
     Exec,
     /// docker run --rm IMAGE /bin/true
@@ -112,6 +114,9 @@ pub(crate) enum Measure {
     /// How late a tree that resists is dead after its timeout
     #[value(hide = true)]
     TimeoutTree,
+    /// Isolated Python calls, as many as go; --runs says for how many seconds
+    #[value(hide = true)]
+    ZygoteThroughput,
 }
 
 impl Measure {
@@ -122,18 +127,20 @@ impl Measure {
             Self::Bwrap => "bwrap",
             Self::Cli => "cli",
             Self::Python => "python",
+            Self::Zygote => "zygote",
             Self::Exec => "exec",
             Self::DockerRun => "docker-run",
             Self::DockerExec => "docker-exec",
             Self::CreatesAtOnce => "creates-at-once",
             Self::Idle => "idle",
             Self::TimeoutTree => "timeout-tree",
+            Self::ZygoteThroughput => "zygote-throughput",
         }
     }
 
     /// Whether it is a row of the table, measured in turn with the others.
     pub(crate) fn is_row(self) -> bool {
-        !matches!(self, Self::CreatesAtOnce | Self::Idle | Self::TimeoutTree)
+        !matches!(self, Self::CreatesAtOnce | Self::Idle | Self::TimeoutTree | Self::ZygoteThroughput)
     }
 }
 

@@ -9,7 +9,7 @@ use super::interruption::Interruption;
 use super::line_up::LineUp;
 use super::race::race;
 use super::report::Report;
-use super::{at_once, figures::print_figures, idle, timeout_tree};
+use super::{at_once, figures::print_figures, idle, timeout_tree, zygote};
 use crate::arguments::{Measure, SandboxBench};
 use crate::commands::UsageError;
 use crate::exit::Exit;
@@ -49,6 +49,12 @@ async fn measure(arguments: &SandboxBench) -> anyhow::Result<Exit> {
             Some(figures) => print_figures(&figures, arguments.json).map(|()| Exit::Done),
             None => Ok(Exit::Interrupted),
         },
+        Some(Measure::ZygoteThroughput) => {
+            match zygote::throughput(&backend, runs(60), interruption).await? {
+                Some(figures) => print_figures(&figures, arguments.json).map(|()| Exit::Done),
+                None => Ok(Exit::Interrupted),
+            }
+        }
         _ => table(arguments, &backend, runs(ROUNDS), interruption).await,
     }
 }

@@ -22,6 +22,15 @@ impl Interruption {
         })
     }
 
+    /// Waits until it happens. What is dropped then must end by itself, as a zygote with its calls does.
+    pub(super) async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+        self.has_happened = true;
+    }
+
     /// Whether it has happened by now. Yielding lets the runtime look at its signals first.
     pub(super) async fn has_happened(&mut self) -> bool {
         if !self.has_happened {

@@ -11,6 +11,7 @@ use super::docker::Docker;
 use super::error::BenchError;
 use super::native::{FreshSandbox, RunningSandbox};
 use super::program::Program;
+use super::zygote::ZygoteCalls;
 use crate::arguments::Measure;
 
 /// The rows of the table.
@@ -56,6 +57,9 @@ impl LineUp {
         if asks(Measure::Python) {
             self.add_python(backend).await?;
         }
+        if asks(Measure::Zygote) {
+            self.add_zygote(backend).await?;
+        }
         if asks(Measure::Exec) {
             self.contenders.push(Box::new(RunningSandbox::start(backend).await?));
         }
@@ -70,6 +74,17 @@ impl LineUp {
             Ok(python) => self.contenders.push(Box::new(python)),
             Err(error) if matches!(error.downcast_ref(), Some(SandboxError::Start { .. })) => {
                 self.leave_out(Measure::Python, error.to_string());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    async fn add_zygote(&mut self, backend: &NativeBackend) -> anyhow::Result<()> {
+        match ZygoteCalls::start(backend).await {
+            Ok(calls) => self.contenders.push(Box::new(calls)),
+            Err(error) if matches!(error.downcast_ref(), Some(SandboxError::Start { .. })) => {
+                self.leave_out(Measure::Zygote, error.to_string());
             }
             Err(error) => return Err(error),
         }

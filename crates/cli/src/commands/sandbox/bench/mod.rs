@@ -17,6 +17,7 @@ mod race;
 mod report;
 mod samples;
 mod timeout_tree;
+mod zygote;
 
 pub(super) use command::run;
 pub(crate) use error::BenchError;

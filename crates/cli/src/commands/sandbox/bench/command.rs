@@ -72,9 +72,9 @@ async fn table(
     finished?;
     let report = Report::new(&line_up.contenders, &samples, line_up.left_out, rounds);
     if arguments.json {
-        print_json(&report)?
+        print_json(&report)?;
     } else {
-        print(&report.table())?
+        print(&report.table())?;
     }
     Ok(Exit::Done)
 }

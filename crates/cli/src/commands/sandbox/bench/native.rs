@@ -86,16 +86,10 @@ impl Contender for RunningSandbox {
 pub(super) async fn run(sandbox: &Arc<dyn Sandbox>, request: ExecRequest) -> anyhow::Result<String> {
     let command = request.command.join(" ");
     let outcome = sandbox.exec(request).await?;
-    match outcome.exit_code {
-        Some(0) => Ok(outcome.stdout),
-        _ => {
-            let ending = format!(
-                "exit code {:?}, signal {:?}: {}",
-                outcome.exit_code,
-                outcome.signal,
-                outcome.stderr.trim()
-            );
-            Err(BenchError::Inside { command, ending }.into())
-        }
+    if outcome.exit_code == Some(0) {
+        return Ok(outcome.stdout);
     }
+    let ending =
+        format!("exit code {:?}, signal {:?}: {}", outcome.exit_code, outcome.signal, outcome.stderr.trim());
+    Err(BenchError::Inside { command, ending }.into())
 }

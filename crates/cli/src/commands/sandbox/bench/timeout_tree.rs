@@ -112,12 +112,11 @@ async fn one(backend: &NativeBackend, launcher: u32, setting: Setting) -> anyhow
     let others = census::children_of(launcher)?;
     let sandbox = backend.create(SandboxSpec::default()).await?;
     let first = census::children_of(launcher)?.into_iter().find(|child| !others.contains(child));
-    let fate = match first {
-        Some(first) => run_tree(&sandbox, first, setting).await,
-        None => {
-            let expected = "a first process of the sandbox".into();
-            Err(BenchError::Census { expected, found: "none".into() }.into())
-        }
+    let fate = if let Some(first) = first {
+        run_tree(&sandbox, first, setting).await
+    } else {
+        let expected = "a first process of the sandbox".into();
+        Err(BenchError::Census { expected, found: "none".into() }.into())
     };
     sandbox.destroy().await?;
     fate

@@ -32,6 +32,8 @@ def main(library_path):
     warm_up()
     # Keepers report over their own channels and are reaped by the kernel.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # A layer that is thrown away has no use for compiled files, and they would be listed as written.
+    sys.dont_write_bytecode = True
     # What is there now stays: a collection in a fork would touch, and so copy, every page of it.
     gc.collect()
     gc.freeze()
@@ -113,7 +115,6 @@ def run(stream, stdout, stderr):
     os.closerange(high + 1, 4096)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    gc.unfreeze()
     request = call.receive(stream)
     os.environ.clear()
     os.environ.update(request["environment"])

@@ -91,3 +91,13 @@ pub(super) fn reset_signals() {
         libc::signal(libc::SIGCHLD, libc::SIG_DFL);
     }
 }
+
+/// Lets go of every handler and every ignored signal that the process had from which the launcher was forked. The kernel
+/// keeps signals of programs from the first process, but only those without a handler; and a handler of another process
+/// writes to descriptors that are others by now.
+pub(super) fn forget_handlers() {
+    for signal in 1..=libc::SIGRTMAX() {
+        // SAFETY: no code of ours runs in a signal context. What cannot be changed, SIGKILL and SIGSTOP, has no handler.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}

@@ -14,7 +14,7 @@ use super::files;
 use super::inspect::{children_usage, disk_is_full, inspect, io_counts, usage_numbers};
 use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
-use super::program::{Executable, reset_signals};
+use super::program::{Executable, forget_handlers, reset_signals};
 use crate::native::channel::{receive, send};
 use crate::native::protocol::{End, Order, Program, Report, Request, Work};
 
@@ -33,6 +33,7 @@ pub(in crate::native) fn main(order: &Order, channel: &OwnedFd, joined: Vec<Owne
 
 /// Goes in and says so. An error was reported when this returns.
 fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init, ()> {
+    forget_handlers();
     reset_signals();
     let result =
         keep_only(channel, &joined).step(|| "close inherited files").and_then(|()| enter(order, &joined));

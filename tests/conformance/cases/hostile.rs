@@ -99,3 +99,20 @@ pub(crate) async fn a_place_for_a_mount_is_never_made_on_the_host(backend: &dyn 
     assert_eq!(std::fs::read_to_string(host.path().join("file")).unwrap(), "precious");
     assert!(!host.path().join("directory").exists());
 }
+
+pub(crate) async fn hard_links_do_not_make_a_snapshot_larger(backend: &dyn Backend) {
+    if !backend.capabilities().isolates {
+        return leave_out(backend, "hard links");
+    }
+    let sandbox = sandbox(backend).await;
+    let text = "yes | head -c 4M > one; for i in $(seq 20); do ln one $i; done; truncate -s 1T sparse";
+    read(&*sandbox, text).await;
+    let snapshot = sandbox.snapshot().await.unwrap();
+    let size = snapshot.archive.metadata().unwrap().len();
+    assert!(size < 8 << 20, "{size} bytes of the host for 4 MiB of the sandbox");
+    let fork = backend.fork(&snapshot).await.unwrap();
+    assert_eq!(
+        read(&*fork, "stat -c %h one 7; cmp one 20; stat -c %s sparse").await,
+        "21\n21\n1099511627776\n"
+    );
+}

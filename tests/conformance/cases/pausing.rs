@@ -78,6 +78,19 @@ pub(crate) async fn resuming_what_runs_changes_nothing(backend: &dyn Backend) {
     assert_counts(&printed);
 }
 
+pub(crate) async fn a_paused_sandbox_has_stats(backend: &dyn Backend) {
+    if backend.capabilities().pause.is_none() {
+        return leave_out(backend, "pausing");
+    }
+    let sandbox = sandbox(backend).await;
+    let mut process = counter(&*sandbox).await;
+    read_at_least(&mut *process, 1).await;
+    sandbox.pause().await.unwrap();
+    let stats =
+        tokio::time::timeout(PROMPT, sandbox.stats()).await.expect("stats wait for what stands still");
+    assert!(stats.unwrap().pids.is_none_or(|pids| pids >= 1), "the command is still there");
+}
+
 pub(crate) async fn a_paused_sandbox_can_be_destroyed(backend: &dyn Backend) {
     if backend.capabilities().pause.is_none() {
         return leave_out(backend, "pausing");

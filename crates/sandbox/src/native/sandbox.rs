@@ -204,18 +204,11 @@ impl Sandbox for NativeSandbox {
     }
 
     async fn stats(&self) -> Result<Stats, SandboxError> {
-        let inspection = self.inspect().await?;
-        let mut stats = Stats {
-            usage: Usage {
-                cpu_user_ms: Some(inspection.cpu_user_us as f64 / 1e3),
-                cpu_system_ms: Some(inspection.cpu_system_us as f64 / 1e3),
-                peak_rss_bytes: Some(inspection.largest_process_bytes),
-                io_read_bytes: Some(inspection.io_read_bytes),
-                io_write_bytes: Some(inspection.io_write_bytes),
-            },
-            memory_bytes: None,
-            pids: Some(inspection.processes),
-            disk_bytes: Some(inspection.disk_bytes),
+        self.check_alive()?;
+        // In a frozen sandbox nobody answers; what the kernel counts is there all the same.
+        let mut stats = match self.life.is_paused() && self.can_freeze() && self.group.is_some() {
+            true => Stats::default(),
+            false => stats_of(&self.inspect().await?),
         };
         if let Some(group) = self.group.as_ref() {
             let counted = group.usage()?;
@@ -223,8 +216,8 @@ impl Sandbox for NativeSandbox {
             stats.usage.cpu_system_ms = counted.cpu_system_ms.or(stats.usage.cpu_system_ms);
             stats.usage.peak_rss_bytes = counted.peak_rss_bytes.or(stats.usage.peak_rss_bytes);
             stats.memory_bytes = group.memory_now()?;
-            // Without the first process.
-            stats.pids = group.pids_now()?.map(|pids| pids.saturating_sub(1)).or(stats.pids);
+            // The first process is no process of a command.
+            stats.pids = stats.pids.or(group.pids_now()?.map(|count| count.saturating_sub(1)));
         }
         Ok(stats)
     }
@@ -323,6 +316,22 @@ impl Sandbox for NativeSandbox {
 impl NativeSandbox {
     fn can_freeze(&self) -> bool {
         self.shared.hierarchies.controllers().contains_key(&menace_model::sandbox::Controller::Freezer)
+    }
+}
+
+/// What the first process says, in the words of the caller.
+fn stats_of(inspection: &Inspection) -> Stats {
+    Stats {
+        usage: Usage {
+            cpu_user_ms: Some(inspection.cpu_user_us as f64 / 1e3),
+            cpu_system_ms: Some(inspection.cpu_system_us as f64 / 1e3),
+            peak_rss_bytes: Some(inspection.largest_process_bytes),
+            io_read_bytes: Some(inspection.io_read_bytes),
+            io_write_bytes: Some(inspection.io_write_bytes),
+        },
+        memory_bytes: None,
+        pids: Some(inspection.processes),
+        disk_bytes: Some(inspection.disk_bytes),
     }
 }
 

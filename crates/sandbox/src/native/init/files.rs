@@ -1,6 +1,7 @@
 //! Work on the files of the sandbox, done by a child inside it: a path in an archive, a link or a name can at worst hit
 //! the sandbox itself.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -98,11 +99,24 @@ const PARTS: [(&str, &str); 2] = [("layer", "/workspace"), ("tmp", "/tmp")];
 fn pack_layer(layer: &Path, archive: OwnedFd) -> io::Result<()> {
     let mut builder = tar::Builder::new(io::BufWriter::new(File::from(archive)));
     builder.follow_symlinks(false);
+    // A file with many names is kept once: otherwise a small disk could fill that of the host.
+    let mut linked = HashMap::new();
     for (part, target) in PARTS {
         for (path, inside, kind) in walk(&layer.join(part), Path::new(target))? {
             if matches!(kind, Thing::Directory | Thing::Written) {
                 let name = inside.strip_prefix("/").unwrap_or(&inside);
-                if fs::symlink_metadata(&path)?.is_file() {
+                let metadata = fs::symlink_metadata(&path)?;
+                let first_name = match metadata.is_file() && metadata.nlink() > 1 {
+                    true => linked.insert(metadata.ino(), name.to_owned()),
+                    false => None,
+                };
+                if let Some(first_name) = first_name {
+                    let mut header = tar::Header::new_gnu();
+                    header.set_metadata(&metadata);
+                    header.set_entry_type(tar::EntryType::Link);
+                    header.set_size(0);
+                    builder.append_link(&mut header, name, first_name)?;
+                } else if metadata.is_file() {
                     // Opened first: the archive gets the mode that the file has after that.
                     builder.append_file(name, &mut with_rights(&path, || File::open(&path))?)?;
                 } else {

@@ -66,7 +66,8 @@ impl Reading {
         if bytes.is_empty() {
             return None;
         }
-        let length = self.0.as_ref()?.try_read(&mut bytes).ok()?;
+        // Not through the runtime, which says that there is nothing as long as it has not looked itself.
+        let length = rustix::io::read(self.0.as_ref()?, &mut bytes).ok()?;
         if length == 0 {
             self.0 = None;
             return None;

@@ -206,10 +206,8 @@ impl Sandbox for NativeSandbox {
     async fn stats(&self) -> Result<Stats, SandboxError> {
         self.check_alive()?;
         // In a frozen sandbox nobody answers; what the kernel counts is there all the same.
-        let mut stats = match self.life.is_paused() && self.can_freeze() && self.group.is_some() {
-            true => Stats::default(),
-            false => stats_of(&self.inspect().await?),
-        };
+        let is_frozen = self.life.is_paused() && self.can_freeze() && self.group.is_some();
+        let mut stats = if is_frozen { Stats::default() } else { stats_of(&self.inspect().await?) };
         if let Some(group) = self.group.as_ref() {
             let counted = group.usage()?;
             stats.usage.cpu_user_ms = counted.cpu_user_ms.or(stats.usage.cpu_user_ms);

@@ -106,10 +106,9 @@ fn pack_layer(layer: &Path, archive: OwnedFd) -> io::Result<()> {
             if matches!(kind, Thing::Directory | Thing::Written) {
                 let name = inside.strip_prefix("/").unwrap_or(&inside);
                 let metadata = fs::symlink_metadata(&path)?;
-                let first_name = match metadata.is_file() && metadata.nlink() > 1 {
-                    true => linked.insert(metadata.ino(), name.to_owned()),
-                    false => None,
-                };
+                let has_names = metadata.is_file() && metadata.nlink() > 1;
+                let first_name =
+                    if has_names { linked.insert(metadata.ino(), name.to_owned()) } else { None };
                 if let Some(first_name) = first_name {
                     let mut header = tar::Header::new_gnu();
                     header.set_metadata(&metadata);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use menace_model::sandbox::{Capabilities, Controller, PauseMethod, SandboxSpec, User};
 
-use super::cgroup::{Hierarchies, OwnerGroup, Sources};
+use super::cgroup::{Hierarchies, OwnerGroup, Record, Sources};
 use super::handle::Launcher;
 use super::host_view::{Host, host_view};
 use super::registry::Registration;
@@ -42,17 +42,18 @@ pub(super) struct Shared {
     pub(super) environment: BaseEnvironment,
     pub(super) privileged: bool,
     // Dropped last: as long as it is there, nobody takes what is ours for left over.
-    pub(super) registration: Registration,
+    pub(super) registration: Arc<Registration>,
 }
 
 impl NativeBackend {
     /// Removes what killed predecessors left, starts a launcher and prepares what sandboxes share.
     pub async fn start(options: &NativeOptions) -> Result<Self, SandboxError> {
         let hierarchies = Hierarchies::discover(&Sources::host())?;
-        let registration = Registration::new(options.runtime_directory.as_deref(), &hierarchies)?;
+        let registration = Arc::new(Registration::new(options.runtime_directory.as_deref(), &hierarchies)?);
         // It starts while this process looks at the host.
         let launcher = Launcher::start(&options.executable, &registration)?;
-        let groups = hierarchies.owner_group(registration.name())?;
+        let groups = hierarchies
+            .owner_group(registration.name(), Some(Arc::clone(&registration) as Arc<dyn Record>))?;
         let view = host_view(&Host::of_this_process(User::default(), HOST_NAME.into()));
         let privileged = rustix::process::geteuid().is_root();
         launcher.prepare(view.entries, privileged).await?;

@@ -10,13 +10,14 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::cgroup::Hierarchies;
+use super::cgroup::{Hierarchies, Record};
 use crate::SandboxError;
 
-/// The entry of a living backend. Dropping it removes the entry.
+/// The entry of a living backend. Dropping it removes the entry, unless there is still something that it describes.
 #[derive(Debug)]
 pub(crate) struct Registration {
     name: String,
@@ -24,6 +25,7 @@ pub(crate) struct Registration {
     /// Locked.
     file: std::sync::Mutex<File>,
     entry: Entry,
+    is_kept: AtomicBool,
 }
 
 /// What is written down.
@@ -82,8 +84,18 @@ impl Registration {
     }
 }
 
+impl Record for Registration {
+    fn keep(&self) {
+        self.is_kept.store(true, Ordering::Release);
+    }
+}
+
 impl Drop for Registration {
     fn drop(&mut self) {
+        // Without its lock it is the entry of a dead owner, for the next one to clean up.
+        if self.is_kept.load(Ordering::Acquire) {
+            return;
+        }
         if let Err(error) = fs::remove_dir_all(&self.directory) {
             tracing::warn!("failed to remove {}: {error}", self.directory.display());
         }
@@ -140,7 +152,10 @@ fn enter(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Ve
     let entry = Entry { version: 1, owner, launcher: None, cgroup: name.clone() };
     write(&mut file, &entry)?;
     drop(lock);
-    Ok((Registration { name, directory, file: file.into(), entry }, cleaned.problems))
+    Ok((
+        Registration { name, directory, file: file.into(), entry, is_kept: AtomicBool::new(false) },
+        cleaned.problems,
+    ))
 }
 
 /// Held while entries are made or removed, so that no entry is seen before it is locked.
@@ -323,7 +338,7 @@ mod tests {
     #[test]
     fn an_entry_of_the_living_stays() {
         let root = tempfile::tempdir().unwrap();
-        let hierarchies = Hierarchies::discover(&crate::native::cgroup::Sources::host()).unwrap();
+        let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
         let registration = Registration::new(Some(root.path()), &hierarchies).unwrap();
         assert_eq!(clean_up(Some(root.path())).unwrap(), CleanUp::default());
         assert!(registration.directory().exists());
@@ -356,5 +371,18 @@ mod tests {
             assert!(root.path().join(name).join("deep").exists(), "{name} is gone");
         }
         assert!(!root.path().join("999999999-17-0").exists(), "what a dead owner left is still there");
+    }
+
+    #[test]
+    fn an_entry_stays_as_long_as_its_groups_do() {
+        let root = tempfile::tempdir().unwrap();
+        let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
+        let entries = || fs::read_dir(root.path()).unwrap().count() - 1;
+        let registration = Registration::new(Some(root.path()), &hierarchies).unwrap();
+        registration.keep();
+        drop(registration);
+        assert_eq!(entries(), 1, "nobody would ever find what is left");
+        drop(Registration::new(Some(root.path()), &hierarchies).unwrap());
+        assert_eq!(entries(), 0, "the next one did not clean up");
     }
 }

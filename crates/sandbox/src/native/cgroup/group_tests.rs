@@ -283,7 +283,7 @@ fn a_limit_that_cannot_be_kept_is_refused_with_the_reason() {
 fn names_that_are_not_one_directory_are_refused() {
     let Some(host) = Host::new() else { return };
     for name in ["", ".", "..", "a/b", ".a", "a b", "ä"] {
-        assert!(matches!(host.hierarchies.owner_group(name), Err(CgroupError::Name { .. })), "{name}");
+        assert!(matches!(host.hierarchies.owner_group(name, None), Err(CgroupError::Name { .. })), "{name}");
         assert!(matches!(host.hierarchies.remove_left_over(name), Err(CgroupError::Name { .. })), "{name}");
         let made = host.owner.create(name, &Limits::default(), &[]);
         assert!(matches!(made, Err(CgroupError::Name { .. })), "{name}");

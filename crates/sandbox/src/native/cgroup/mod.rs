@@ -27,5 +27,5 @@ pub(crate) use self::{
     discover::{Availability, Hierarchies, Sources, Version},
     error::CgroupError,
     group::{Group, enter},
-    owner::OwnerGroup,
+    owner::{OwnerGroup, Record},
 };

@@ -29,16 +29,29 @@ pub(super) struct Owner {
     directory_name: String,
     /// For each hierarchy the directory, once it was needed.
     made: Mutex<Vec<Option<PathBuf>>>,
+    /// Where these groups are written down, for as long as there is one of them.
+    record: Option<Arc<dyn Record>>,
+}
+
+/// Where it is written down that there are groups, so that somebody else can remove them.
+pub(crate) trait Record: std::fmt::Debug + Send + Sync {
+    /// Some of them could not be removed: what is written down has to stay.
+    fn keep(&self);
 }
 
 impl Hierarchies {
     /// The parent of the groups of this process, `menace-<name>`. The name must be of this process alone: its id and
     /// start time. Nothing is made before the first group.
-    pub(crate) fn owner_group(&self, name: &str) -> Result<OwnerGroup, CgroupError> {
+    pub(crate) fn owner_group(
+        &self,
+        name: &str,
+        record: Option<Arc<dyn Record>>,
+    ) -> Result<OwnerGroup, CgroupError> {
         Ok(OwnerGroup(Arc::new(Owner {
             hierarchies: self.clone(),
             directory_name: owner_directory(name)?,
             made: Mutex::new(vec![None; self.usable.len()]),
+            record,
         })))
     }
 }
@@ -157,6 +170,9 @@ impl Drop for Owner {
         for path in lock(&self.made).iter().flatten() {
             if let Err(error) = remove_directory(path, Duration::ZERO) {
                 tracing::warn!("{error}");
+                if let Some(record) = &self.record {
+                    record.keep();
+                }
             }
         }
     }

@@ -32,7 +32,7 @@ impl Host {
         }
         let hierarchies = Hierarchies::discover(sources).unwrap();
         let name = format!("test-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
-        let owner = hierarchies.owner_group(&name).unwrap();
+        let owner = hierarchies.owner_group(&name, None).unwrap();
         Some(Self { hierarchies, owner, name })
     }
 

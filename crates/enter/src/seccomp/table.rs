@@ -73,7 +73,7 @@ static EVERYWHERE: &[Row] = rows! {
     // Waiting for descriptors, and the older asynchronous input and output.
     ALLOW => {
         SYS_epoll_create1 SYS_epoll_ctl SYS_epoll_pwait SYS_epoll_pwait2 SYS_eventfd2 SYS_io_cancel SYS_io_destroy
-        SYS_io_getevents SYS_io_setup SYS_io_submit SYS_ppoll SYS_pselect6 SYS_signalfd4 SYS_timerfd_create
+        SYS_io_getevents SYS_io_submit SYS_ppoll SYS_pselect6 SYS_signalfd4 SYS_timerfd_create
         SYS_timerfd_gettime SYS_timerfd_settime
     }
 
@@ -145,7 +145,7 @@ static EVERYWHERE: &[Row] = rows! {
 
     // Large interfaces with a history of holes, which a sandboxed program has no business with.
     REFUSE => {
-        SYS_add_key SYS_bpf SYS_io_uring_enter SYS_io_uring_register SYS_io_uring_setup SYS_keyctl
+        SYS_add_key SYS_bpf SYS_io_setup SYS_io_uring_enter SYS_io_uring_register SYS_io_uring_setup SYS_keyctl
         SYS_perf_event_open SYS_request_key SYS_userfaultfd
     }
 

@@ -67,10 +67,10 @@ pub(super) fn check(limits: &Limits) -> Result<(), SandboxError> {
             format!("ask for at least {}", mebibytes(SMALLEST_MEMORY)),
         );
     }
-    if limits.effective_disk() > memory {
+    if limits.effective_disk() + SMALLEST_MEMORY > memory {
         return refuse(
             format!(
-                "a disk of {} does not fit in {} of memory, where the files of a sandbox are",
+                "a disk of {} leaves nothing of {} of memory, where the files of a sandbox are",
                 mebibytes(limits.effective_disk()),
                 mebibytes(memory)
             ),

@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::SandboxRun;
 use crate::exit::Exit;
-use crate::terminal::{ignore_broken_pipe, print_json};
+use crate::terminal::print_json;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -116,8 +116,13 @@ async fn pass_on(mut process: Box<dyn Process>) -> Result<ExecOutcome, SandboxEr
     }
     loop {
         match process.next().await? {
-            Event::Stdout(bytes) => write_all(std::io::stdout().lock(), &bytes),
-            Event::Stderr(bytes) => write_all(std::io::stderr().lock(), &bytes),
+            // Nobody reads any more: the command is told as it would be without us, and its end is that of a pipe.
+            Event::Stdout(bytes) => {
+                if write_all(std::io::stdout().lock(), &bytes).is_err() {
+                    process.signal(BROKEN_PIPE).await?;
+                }
+            }
+            Event::Stderr(bytes) => drop(write_all(std::io::stderr().lock(), &bytes)),
             Event::Exited(outcome) => return Ok(*outcome),
         }
     }
@@ -139,8 +144,11 @@ async fn pass_in(mut stdin: Box<dyn AsyncWrite + Send + Unpin>) {
     }
 }
 
-fn write_all(mut stream: impl Write, bytes: &[u8]) {
-    ignore_broken_pipe(stream.write_all(bytes).and_then(|()| stream.flush()));
+/// SIGPIPE.
+const BROKEN_PIPE: i32 = 13;
+
+fn write_all(mut stream: impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    stream.write_all(bytes).and_then(|()| stream.flush())
 }
 
 fn read_stdin(sender: &tokio::sync::mpsc::Sender<Vec<u8>>) {

@@ -155,8 +155,10 @@ impl Zygote {
             return Err(SandboxError::Protocol("the keeper of a call does not answer".into()));
         };
         let Some(report) = report.map_err(SandboxError::io("hear from a call"))? else {
-            // Neither a result nor a report: the interpreter went down with everything.
-            return Ok(returned.map(|returned| killed_keeper(returned, began)));
+            let (usage, oom) = slot.after(&before, Usage::default())?;
+            // Without a result, a report or a reason, the interpreter went down with everything.
+            let is_outcome = oom || returned.is_some();
+            return Ok(is_outcome.then(|| killed_keeper(returned, oom, usage, began)));
         };
         let (usage, oom, end) = Self::understand(slot, &before, &report)?;
         Ok(Some(RawOutcome {
@@ -288,16 +290,16 @@ async fn read_result(stream: &mut UnixStream) -> Option<Returned> {
 }
 
 /// The zygote answered itself, because there was no fork; or the keeper was killed, by the kernel, after the result.
-fn killed_keeper(returned: Returned, began: Instant) -> RawOutcome {
+fn killed_keeper(returned: Option<Returned>, oom: bool, usage: Usage, began: Instant) -> RawOutcome {
     RawOutcome {
-        returned: Some(returned),
+        returned,
         exit_code: None,
         signal: Some(libc::SIGKILL),
         timed_out: false,
-        oom: false,
+        oom,
         disk_full: false,
         wall_ms: began.elapsed().as_secs_f64() * 1e3,
-        usage: Usage::default(),
+        usage,
         stdout: String::new(),
         stderr: String::new(),
         truncated: false,

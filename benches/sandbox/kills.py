@@ -90,10 +90,13 @@ class Kills:
         return phase
 
     def clean_up(self, arguments: list) -> None:
-        process = subprocess.Popen([self.menace, *arguments], env=self.environment, stdin=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [self.menace, *arguments], env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+        )
         self.pids.add(process.pid)
-        if process.wait() != 0:
-            raise SystemExit(f"menace {' '.join(arguments)} failed with exit code {process.returncode}")
+        said = process.communicate()[1].decode(errors="replace")
+        if process.returncode != 0:
+            raise SystemExit(f"menace {' '.join(arguments)} failed with exit code {process.returncode}: {said}")
 
     def look(self) -> None:
         self.leaks["processes"] |= descendants() - self.processes_before

@@ -36,6 +36,14 @@ pub(crate) async fn a_timeout_kills_what_the_command_started(backend: &dyn Backe
     assert!(!is_there(&*sandbox, "late").await, "a child of the command lived on");
 }
 
+pub(crate) async fn a_timeout_of_an_exclusive_command_kills_what_it_started(backend: &dyn Backend) {
+    let sandbox = sandbox(backend).await;
+    let request = script("sh -c 'sleep 0.7; echo late > late; true'; true").exclusive().timeout(SHORT);
+    assert!(sandbox.exec(request).await.unwrap().timed_out);
+    read(&*sandbox, "sleep 1").await;
+    assert!(!is_there(&*sandbox, "late").await, "a child of the command lived on");
+}
+
 pub(crate) async fn a_command_that_ends_is_not_timed_out(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let started = Instant::now();

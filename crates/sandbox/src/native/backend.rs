@@ -1,6 +1,6 @@
 //! The native backend: namespaces of this kernel, made by a launcher.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -60,6 +60,12 @@ impl NativeBackend {
         let environment = BaseEnvironment::new(&view.path, &view.environment);
         let shared = Shared { launcher, hierarchies, groups, environment, privileged, registration };
         Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// A directory for files that shall not outlive this process: it goes with the backend, and if the process is killed
+    /// the next one removes it.
+    pub fn directory(&self) -> &Path {
+        self.shared.registration.directory()
     }
 
     /// For what is made with this backend and is no sandbox.

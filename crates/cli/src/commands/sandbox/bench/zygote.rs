@@ -29,7 +29,7 @@ pub(super) struct ZygoteCalls {
 
 impl ZygoteCalls {
     pub(super) async fn start(backend: &NativeBackend) -> anyhow::Result<Self> {
-        let repository = tempfile::tempdir().context("failed to make a directory")?;
+        let repository = tempfile::tempdir_in(backend.directory()).context("failed to make a directory")?;
         std::fs::write(repository.path().join("arithmetic.py"), MODULE)
             .context("failed to write a module")?;
         let zygote = Zygote::start(backend, ZygoteOptions::new(repository.path())).await?;

@@ -47,6 +47,7 @@ macro_rules! conformance_of {
                 time::a_timeout_kills,
                 time::what_was_printed_before_a_timeout_is_kept,
                 time::a_timeout_kills_what_the_command_started,
+                time::a_timeout_of_an_exclusive_command_kills_what_it_started,
                 time::a_command_that_ends_is_not_timed_out,
                 time::wall_time_is_that_of_the_command,
                 specs::a_relative_mount_target_is_refused,

@@ -90,7 +90,7 @@ static EVERYWHERE: &[Row] = rows! {
         SYS_capget SYS_capset SYS_execve SYS_execveat SYS_exit SYS_exit_group SYS_futex SYS_futex_waitv
         SYS_get_robust_list SYS_getcpu SYS_getegid SYS_geteuid SYS_getgid SYS_getgroups SYS_getpgid SYS_getpid
         SYS_getppid SYS_getpriority SYS_getresgid SYS_getresuid SYS_getrlimit SYS_getrusage SYS_getsid SYS_gettid
-        SYS_getuid SYS_ioprio_get SYS_ioprio_set SYS_kill SYS_pidfd_open SYS_pidfd_send_signal SYS_prlimit64
+        SYS_getuid SYS_ioprio_get SYS_ioprio_set SYS_kill SYS_pidfd_open SYS_pidfd_send_signal
         SYS_restart_syscall SYS_rseq SYS_rt_sigaction SYS_rt_sigpending SYS_rt_sigprocmask SYS_rt_sigqueueinfo
         SYS_rt_sigreturn SYS_rt_sigsuspend SYS_rt_sigtimedwait SYS_rt_tgsigqueueinfo SYS_sched_get_priority_max
         SYS_sched_get_priority_min SYS_sched_getaffinity SYS_sched_getattr SYS_sched_getparam SYS_sched_getscheduler
@@ -131,6 +131,7 @@ static EVERYWHERE: &[Row] = rows! {
     Decision::Look(&NO_REWRITTEN_PROCESS_IMAGE) => { SYS_prctl }
     Decision::Look(&NO_SUPERVISOR_OF_ITS_OWN) => { SYS_seccomp }
     Decision::Look(&ORDINARY_PERSONALITY) => { SYS_personality }
+    Decision::Look(&OWN_LIMITS) => { SYS_prlimit64 }
 
     Decision::Look(&MODE_IN_SECOND_ARGUMENT) => { SYS_fchmod }
     Decision::Look(&MODE_IN_THIRD_ARGUMENT) => { SYS_fchmodat }
@@ -267,6 +268,10 @@ static NO_REWRITTEN_PROCESS_IMAGE: Look =
 /// The kernel allows one supervisor only so far; this does not rely on it.
 static NO_SUPERVISOR_OF_ITS_OWN: Look =
     Look { argument: 1, mask: 1 << 3 /* NEW_LISTENER */, cases: &[(0, ALLOW)], otherwise: REFUSE };
+
+/// Those of another process of the same user could be taken away: the one that watches over a command's time could not
+/// open a file any more. C libraries say 0, which is the process itself.
+static OWN_LIMITS: Look = Look { argument: 0, mask: WHOLE, cases: &[(0, ALLOW)], otherwise: REFUSE };
 
 /// The usual one, asking which one it is, and fixed addresses, which sanitizers and debuggers set. The others
 /// emulate old systems, partly by making memory executable.

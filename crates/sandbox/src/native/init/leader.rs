@@ -42,7 +42,7 @@ fn run(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> io::Resul
 fn start(executable: &Executable, stdio: &[OwnedFd]) -> io::Result<Result<Pid, Note>> {
     let (from_child, to_leader) = pipe_with(PipeFlags::CLOEXEC)?;
     let Some(child) = fork()? else {
-        let (what, error) = executable.become_it(stdio);
+        let (what, error) = executable.become_it(stdio, &to_leader);
         drop(write_note(&to_leader, &Note::not_started(what, &error)));
         // SAFETY: as above.
         unsafe { libc::_exit(127) }

@@ -30,15 +30,16 @@ impl Executable {
         })
     }
 
-    /// Becomes the program. Returns only if that is impossible, with what was tried.
-    pub(super) fn become_it(&self, stdio: &[OwnedFd]) -> (&'static str, io::Error) {
-        match self.prepare(stdio) {
+    /// Becomes the program. Returns only if that is impossible, with what was tried, and then the pipe for notes is the
+    /// only thing that is open beside the standard streams. The program does not get it: it is closed on exec.
+    pub(super) fn become_it(&self, stdio: &[OwnedFd], notes: &OwnedFd) -> (&'static str, io::Error) {
+        match self.prepare(stdio, notes) {
             Ok(()) => ("execute", self.execute()),
             Err(failure) => failure,
         }
     }
 
-    fn prepare(&self, stdio: &[OwnedFd]) -> Result<(), (&'static str, io::Error)> {
+    fn prepare(&self, stdio: &[OwnedFd], notes: &OwnedFd) -> Result<(), (&'static str, io::Error)> {
         rustix::process::setsid().map_err(|error| ("start a session", error.into()))?;
         reset_signals();
         for (number, descriptor) in (0..).zip(stdio) {
@@ -47,14 +48,18 @@ impl Executable {
                 return Err(("connect the standard streams", io::Error::last_os_error()));
             }
         }
+        // Before the working directory is entered: `/proc/self/fd/7` as one would hand a descriptor of ours to the program
+        // (CVE-2024-21626).
+        // SAFETY: this process uses nothing else from here on to its end, or to the program.
+        unsafe { menace_enter::descriptors::close_all_but(&[0, 1, 2, notes.as_raw_fd()]) }
+            .map_err(|error| ("close what the program must not have", error))?;
         rustix::process::chdir(self.directory.as_c_str())
             .map_err(|error| ("enter the working directory", error.into()))?;
         if let Some(seconds) = self.cpu_seconds {
             let limit = Rlimit { current: Some(seconds), maximum: Some(seconds) };
             setrlimit(Resource::Cpu, limit).map_err(|error| ("limit CPU time", error.into()))?;
         }
-        menace_enter::descriptors::set_close_on_exec_from(3)
-            .map_err(|error| ("close what the program must not have", error))
+        Ok(())
     }
 
     fn execute(&self) -> io::Error {

@@ -1,7 +1,7 @@
 //! The loop of a sandbox's first process: requests in, reports out, children reaped, refused system calls counted.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use menace_enter::{Step, descriptors, seccomp::Denials};
@@ -65,6 +65,18 @@ pub(in crate::native) fn keep_only(channel: &OwnedFd, joined: &[OwnedFd]) -> io:
     let mut kept = vec![0, 1, 2, channel.as_raw_fd(), null.as_raw_fd()];
     kept.extend(joined.iter().map(AsRawFd::as_raw_fd));
     // SAFETY: everything that this process uses from here on is in the list; the rest belongs to the launcher.
+    unsafe { descriptors::close_all_but(&kept) }
+}
+
+/// Closes what work with a path of the caller's does not need: a link of the sandbox's to `/proc/self/fd/7` must not
+/// lead to anything of ours. The layer has no such path and is reached by its descriptor.
+fn keep_only_for(work: &Work, notes: &OwnedFd, archive: &OwnedFd, scratch: BorrowedFd) -> io::Result<()> {
+    let mut kept = vec![0, 1, 2, notes.as_raw_fd(), archive.as_raw_fd()];
+    match work {
+        Work::PackLayer | Work::ListLayer => kept.push(scratch.as_raw_fd()),
+        Work::Unpack { .. } | Work::Pack { .. } | Work::Remove { .. } => {}
+    }
+    // SAFETY: the child uses these descriptors alone from here on, and ends without closing what it inherited.
     unsafe { descriptors::close_all_but(&kept) }
 }
 
@@ -177,7 +189,7 @@ impl Init {
         }
         let started = if program.alone {
             Job::start(id, JobKind::Alone, |notes| {
-                let (what, error) = executable.become_it(stdio);
+                let (what, error) = executable.become_it(stdio, notes);
                 drop(write_note(notes, &Note::not_started(what, &error)));
                 // SAFETY: _exit(2) ends the process at once.
                 unsafe { libc::_exit(127) }
@@ -195,7 +207,8 @@ impl Init {
         };
         let started = Job::start(id, JobKind::Work, |notes| {
             reset_signals();
-            let code = match files::work(work, scratch, archive) {
+            let closed = keep_only_for(work, notes, &archive, scratch).map_err(|error| error.to_string());
+            let code = match closed.and_then(|()| files::work(work, scratch, archive)) {
                 Ok(()) => 0,
                 Err(problem) => {
                     drop(write_note(notes, &Note::Problem(shortened(problem))));

@@ -43,8 +43,11 @@ impl ResourceLimits {
     /// Sets them for this process, soft and hard, together with those that are the same in every sandbox: no core
     /// dumps, no POSIX message queues (the kernel's memory pays for them), almost no locked memory, and no way before the
     /// other processes of the host, which some users are allowed.
+    ///
+    /// A core limit of 0 would not keep the kernel from starting a program of the host that takes cores, see core(5);
+    /// with 1 it gives up before that.
     pub fn apply(&self) -> Result<(), ResourceLimitsError> {
-        limit(Resource::Core, 0)?;
+        limit(Resource::Core, 1)?;
         limit(Resource::Msgqueue, 0)?;
         limit(Resource::Rtprio, 0)?;
         limit(Resource::Nice, 0)?;
@@ -106,7 +109,7 @@ mod tests {
                 (Resource::Nproc, 50),
                 (Resource::Cpu, 7),
                 (Resource::Data, 512 * 1024 * 1024),
-                (Resource::Core, 0),
+                (Resource::Core, 1),
                 (Resource::Msgqueue, 0),
                 (Resource::Rtprio, 0),
                 (Resource::Nice, 0),

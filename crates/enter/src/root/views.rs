@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::mount::MountFlags;
 
 use crate::StepError;
-use crate::mount::{bind_again, virtual_file_system};
+use crate::mount::{BindAccess, bind, bind_again, virtual_file_system};
 
 /// Files in `/proc` that tell about the host or command it. Most of them also need rights that nobody inside has; an
 /// empty file does not depend on that.
@@ -32,7 +32,8 @@ pub fn mount_process_view(root: &Path) -> Result<(), StepError> {
             bind_again(&root.join("dev/null"), &file)?;
         }
     }
-    Ok(())
+    // Some knobs belong to whoever owns the namespace: without root that is the sandbox's user, by another name.
+    bind(&target.join("sys"), &target.join("sys"), BindAccess::ReadOnly)
 }
 
 /// The same with nothing masked. The kernel lets a process in a user namespace mount `/proc` only where it could see a

@@ -213,7 +213,8 @@ impl NativeProcess {
         let mut oom = false;
         if let Some(group) = self.group.as_ref() {
             let now = group.usage()?;
-            let since = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+            // The kernel estimates how its exact sum is divided, and the estimate of a part can shrink.
+            let since = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
             usage.cpu_user_ms = since(now.cpu_user_ms, self.before.usage.cpu_user_ms).or(usage.cpu_user_ms);
             usage.cpu_system_ms =
                 since(now.cpu_system_ms, self.before.usage.cpu_system_ms).or(usage.cpu_system_ms);

@@ -56,7 +56,8 @@ impl Executable {
         rustix::process::chdir(self.directory.as_c_str())
             .map_err(|error| ("enter the working directory", error.into()))?;
         if let Some(seconds) = self.cpu_seconds {
-            let limit = Rlimit { current: Some(seconds), maximum: Some(seconds) };
+            // At the first of the two the kernel sends SIGXCPU, which says why; at the second it kills who ignores it.
+            let limit = Rlimit { current: Some(seconds), maximum: Some(seconds + 1) };
             setrlimit(Resource::Cpu, limit).map_err(|error| ("limit CPU time", error.into()))?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! The native backend: namespaces of this kernel, made by a launcher.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,6 +46,16 @@ pub(super) struct Shared {
     pub(super) registration: Arc<Registration>,
 }
 
+impl Shared {
+    /// What keeps each limit that can be kept. Where no control group limits processes, the kernel's limit for the user
+    /// of a namespace does, which is the user of one sandbox.
+    pub(super) fn controllers(&self) -> BTreeMap<Controller, String> {
+        let mut controllers = self.hierarchies.controllers();
+        controllers.entry(Controller::Pids).or_insert_with(|| "rlimit".into());
+        controllers
+    }
+}
+
 impl NativeBackend {
     /// Removes what killed predecessors left, starts a launcher and prepares what sandboxes share.
     pub async fn start(options: &NativeOptions) -> Result<Self, SandboxError> {
@@ -77,7 +88,7 @@ impl NativeBackend {
 #[async_trait]
 impl Backend for NativeBackend {
     fn capabilities(&self) -> Capabilities {
-        let controllers = self.shared.hierarchies.controllers();
+        let controllers = self.shared.controllers();
         let has_freezer = controllers.contains_key(&Controller::Freezer);
         Capabilities {
             backend: "native".into(),

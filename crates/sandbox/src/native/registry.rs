@@ -10,7 +10,7 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +46,10 @@ struct Process {
     started: u64,
     boot: String,
 }
+
+/// How many backends this process has had. Each has its own name, also those with a directory of their own: control groups
+/// are named by it alone.
+static BACKENDS: AtomicU64 = AtomicU64::new(0);
 
 const ENTRY_FILE: &str = "registry.json";
 
@@ -139,11 +143,8 @@ fn enter(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Ve
     let lock = lock_root(root)?;
     let cleaned = clean_root(root, hierarchies)?;
     let owner = Process::of(std::process::id())?;
-    // A process can have more than one backend.
-    let name = (0..u32::MAX)
-        .map(|number| format!("{}-{}-{number}", owner.pid, owner.started))
-        .find(|name| !root.join(name).exists())
-        .ok_or_else(|| io::Error::other("this process has too many backends"))?;
+    let number = BACKENDS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("{}-{}-{number}", owner.pid, owner.started);
     let directory = root.join(&name);
     fs::DirBuilder::new().mode(0o700).create(&directory)?;
     let mut file =

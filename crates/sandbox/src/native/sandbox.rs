@@ -245,7 +245,7 @@ impl Sandbox for NativeSandbox {
             no_new_privs: inspection.no_new_privs,
             seccomp: inspection.seccomp_mode == 2,
             landlock_abi: inspection.landlock_abi,
-            controllers: self.shared.hierarchies.controllers(),
+            controllers: self.shared.controllers(),
             left_out: self.left_out.clone(),
         })
     }

@@ -17,3 +17,8 @@ pub(crate) async fn native() -> Arc<dyn Backend> {
     let options = NativeOptions { executable: menace_binary().to_owned(), ..NativeOptions::default() };
     Arc::new(NativeBackend::start(&options).await.expect("this host can isolate"))
 }
+
+/// The same without any rights: these tests run as nobody.
+pub(crate) async fn native_rootless() -> Arc<dyn Backend> {
+    native().await
+}

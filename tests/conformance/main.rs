@@ -16,9 +16,9 @@ mod tarball;
 
 /// One module of tests, with a test for every case.
 macro_rules! conformance_of {
-    ($backend:ident) => {
+    ($backend:ident, $run_as:path) => {
         mod $backend {
-            conformance_of! { $backend:
+            conformance_of! { $backend, $run_as:
                 commands::exec_returns_the_exit_code,
                 commands::exec_reports_the_signal,
                 commands::stdout_and_stderr_are_kept_apart,
@@ -124,17 +124,20 @@ macro_rules! conformance_of {
             }
         }
     };
-    ($backend:ident: $($file:ident::$case:ident,)*) => {
+    ($backend:ident, $run_as:path: $($file:ident::$case:ident,)*) => {
         $(
             #[test]
             fn $case() {
-                crate::harness::run(crate::backends::$backend, |backend| {
-                    Box::pin(crate::cases::$file::$case(backend))
+                $run_as(concat!(module_path!(), "::", stringify!($case)), || {
+                    crate::harness::run(crate::backends::$backend, |backend| {
+                        Box::pin(crate::cases::$file::$case(backend))
+                    });
                 });
             }
         )*
     };
 }
 
-conformance_of!(fake);
-conformance_of!(native);
+conformance_of!(fake, menace_tests::as_caller);
+conformance_of!(native, menace_tests::as_caller);
+conformance_of!(native_rootless, menace_tests::as_nobody);

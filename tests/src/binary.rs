@@ -6,12 +6,15 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
+/// The variable that names a binary to be used as it is.
+pub(crate) const BINARY_VARIABLE: &str = "MENACE_BINARY";
+
 /// The binary `menace` of the profile that the tests were built with, never older than its source; or the one that
 /// `MENACE_BINARY` names, as it is.
 pub fn menace_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
-        if let Some(named) = std::env::var_os("MENACE_BINARY") {
+        if let Some(named) = std::env::var_os(BINARY_VARIABLE) {
             return PathBuf::from(named);
         }
         let binary = profile_directory().join(format!("menace{}", std::env::consts::EXE_SUFFIX));

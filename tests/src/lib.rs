@@ -7,8 +7,10 @@
 mod binary;
 pub mod cases;
 mod invocation;
+mod nobody;
 mod tree;
 
 pub use binary::{menace_binary, workspace_directory};
 pub use invocation::{Invocation, Outcome};
+pub use nobody::{as_caller, as_nobody};
 pub use tree::Tree;

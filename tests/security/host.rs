@@ -1,0 +1,237 @@
+//! The host as a whole, before and after a case: nothing of ours may be left, and nothing of the host may be missing.
+//!
+//! The launcher of the backend under test is known from its entry in the registry. Every process of every sandbox
+//! descends from it, so that what lives on is found whatever it did to its parents, sessions or names.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// How long the kernel may take to be done with processes that were killed.
+const SOON: Duration = Duration::from_secs(2);
+
+/// What the host was before.
+pub(crate) struct Host {
+    runtime: TempDir,
+    /// Names of the backends that were here, by which their control groups are known.
+    backends: RefCell<BTreeSet<String>>,
+    mounts: String,
+    identity: Identity,
+}
+
+/// What a sandbox with too many rights would change first.
+#[derive(Debug, PartialEq, Eq)]
+struct Identity {
+    host_name: String,
+    domain_name: String,
+    system_files: BTreeMap<PathBuf, String>,
+}
+
+impl Host {
+    /// Looks at the host.
+    pub(crate) fn look() -> Self {
+        Self {
+            runtime: tempfile::Builder::new().prefix("menace-security-").tempdir().unwrap(),
+            backends: RefCell::default(),
+            mounts: mounts(),
+            identity: Identity::read(),
+        }
+    }
+
+    /// Where the backend of the case writes down what is alive.
+    pub(crate) fn runtime_directory(&self) -> &Path {
+        self.runtime.path()
+    }
+
+    /// Processes below the launchers of the case: those of its sandboxes.
+    pub(crate) fn processes_of_sandboxes(&self) -> BTreeSet<i32> {
+        let parents = parents();
+        let launchers = self.launchers();
+        let mut found: BTreeSet<i32> = launchers.iter().copied().collect();
+        loop {
+            let below = |(child, parent): &(i32, i32)| found.contains(parent).then_some(*child);
+            let children: Vec<i32> = parents.iter().filter_map(below).collect();
+            let before = found.len();
+            found.extend(children);
+            if found.len() == before {
+                break;
+            }
+        }
+        found.retain(|process| !launchers.contains(process));
+        found
+    }
+
+    /// How many threads they have together.
+    pub(crate) fn threads_of_sandboxes(&self) -> u64 {
+        let threads = |process| names(&PathBuf::from(format!("/proc/{process}/task"))).len() as u64;
+        self.processes_of_sandboxes().into_iter().map(threads).sum()
+    }
+
+    /// How long each of them has run, in ticks of the clock, but for the first process of each sandbox.
+    pub(crate) fn processor_ticks_of_sandboxes(&self) -> BTreeMap<i32, u64> {
+        let launchers = self.launchers();
+        let processes = self.processes_of_sandboxes().into_iter();
+        let of_commands =
+            processes.filter(|process| parent(*process).is_some_and(|parent| !launchers.contains(&parent)));
+        of_commands.filter_map(|process| Some((process, processor_ticks(process)?))).collect()
+    }
+
+    /// All sandboxes of the case were destroyed or dropped: their processes and control groups are gone.
+    pub(crate) async fn assert_no_sandbox_is_left(&self) {
+        assert!(!self.launchers().is_empty(), "without a launcher nothing could be found");
+        let deadline = Instant::now() + SOON;
+        loop {
+            let (processes, groups) = (self.processes_of_sandboxes(), self.groups_of_sandboxes());
+            if processes.is_empty() && groups.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "left: processes {processes:?}, control groups {groups:?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The backend was dropped: it has left nothing, and the host is as it was.
+    pub(crate) fn assert_unchanged(self) {
+        let entries: Vec<String> = names(self.runtime.path());
+        assert_eq!(entries, ["lock"], "the backend is gone, and its entry with it");
+        assert_eq!(mounts(), self.mounts);
+        assert_eq!(Identity::read(), self.identity);
+        let backends = self.backends.take();
+        assert!(!backends.is_empty(), "without a name nothing could be found");
+        for name in backends {
+            assert_eq!(control_groups(&format!("menace-{name}")), Vec::<PathBuf>::new());
+        }
+        self.runtime.close().unwrap();
+    }
+
+    /// The entries of the backends that are alive.
+    pub(crate) fn backends(&self) -> Vec<String> {
+        let mut entries = names(self.runtime.path());
+        entries.retain(|name| name != "lock");
+        self.backends.borrow_mut().extend(entries.iter().cloned());
+        entries
+    }
+
+    fn launchers(&self) -> Vec<i32> {
+        let registry = |name: &String| self.runtime.path().join(name).join("registry.json");
+        self.backends().iter().filter_map(|name| launcher(&registry(name))).collect()
+    }
+
+    /// Every group of ours below those of the owners.
+    fn groups_of_sandboxes(&self) -> Vec<PathBuf> {
+        let owners = self.backends().into_iter().flat_map(|name| control_groups(&format!("menace-{name}")));
+        owners.flat_map(|owner| directories(&owner)).collect()
+    }
+}
+
+impl Identity {
+    fn read() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap();
+        let hash = |path: &str| {
+            let content = fs::read(path).unwrap();
+            (PathBuf::from(path), blake3::hash(&content).to_string())
+        };
+        Self {
+            host_name: text("/proc/sys/kernel/hostname"),
+            domain_name: text("/proc/sys/kernel/domainname"),
+            system_files: ["/bin/sh", "/etc/passwd", "/etc/hosts"].map(hash).into(),
+        }
+    }
+}
+
+/// Processes of the whole machine whose command line has this in it.
+pub(crate) fn processes_with(marker: &str) -> Vec<i32> {
+    let has_it = |process: &i32| {
+        // A process that ends in between has no command line.
+        let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(marker)
+    };
+    processes().into_iter().filter(|process| *process != own()).filter(has_it).collect()
+}
+
+/// Waits until so many processes have it in their command line, and says how long that took.
+pub(crate) async fn wait_for_processes_with(marker: &str, count: usize, patience: Duration) -> Duration {
+    let started = Instant::now();
+    while processes_with(marker).len() != count {
+        let found = processes_with(marker);
+        assert!(started.elapsed() < patience, "{count} processes were expected, there are {found:?}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    started.elapsed()
+}
+
+/// Something that no other test and no other process has in its command line.
+pub(crate) fn marker() -> String {
+    let unique = tempfile::Builder::new().prefix("marker-").rand_bytes(12).tempfile().unwrap();
+    unique.path().file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn own() -> i32 {
+    i32::try_from(std::process::id()).unwrap()
+}
+
+fn processes() -> Vec<i32> {
+    names(Path::new("/proc")).iter().filter_map(|name| name.parse().ok()).collect()
+}
+
+fn parents() -> Vec<(i32, i32)> {
+    processes().into_iter().filter_map(|process| Some((process, parent(process)?))).collect()
+}
+
+fn parent(process: i32) -> Option<i32> {
+    i32::try_from(field_after_name(process, 1)?).ok()
+}
+
+fn processor_ticks(process: i32) -> Option<u64> {
+    Some(field_after_name(process, 11)? + field_after_name(process, 12)?)
+}
+
+/// A number in `/proc/PID/stat`; nothing if the process is gone.
+fn field_after_name(process: i32, field: usize) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name of the program, in parentheses, may itself have spaces and parentheses.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(field)?.parse().ok()
+}
+
+fn launcher(registry: &Path) -> Option<i32> {
+    let entry: serde_json::Value = serde_json::from_slice(&fs::read(registry).ok()?).ok()?;
+    i32::try_from(entry["launcher"]["pid"].as_i64()?).ok()
+}
+
+fn mounts() -> String {
+    fs::read_to_string("/proc/self/mountinfo").unwrap()
+}
+
+/// Directories of any control group hierarchy whose name begins like this.
+fn control_groups(prefix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut pending = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(directory) = pending.pop() {
+        for below in directories(&directory) {
+            let name = below.file_name().unwrap_or_default().to_string_lossy();
+            if name.starts_with(prefix) {
+                found.push(below);
+            } else {
+                pending.push(below);
+            }
+        }
+    }
+    found
+}
+
+/// A directory that is gone meanwhile has none; those of other tests come and go.
+fn directories(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
+    entries.flatten().filter(is_directory).map(|entry| entry.path()).collect()
+}
+
+/// What is in a directory; nothing if it is gone.
+fn names(path: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}

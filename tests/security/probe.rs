@@ -1,0 +1,87 @@
+//! Programs for the inside: Python with the system calls of this machine, one line of output for each attempt.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use menace_enter::seccomp::rows;
+use menace_model::sandbox::{ExecOutcome, ExecRequest};
+use menace_sandbox::Sandbox;
+
+/// What attempts are written with. `attempt` prints `name=ok` or the name of the error; `call` is a system call
+/// by its name on this architecture, or by its number.
+const PRELUDE: &str = r#"
+import ctypes, errno, os, signal, socket, stat, sys, time
+c = ctypes.CDLL(None, use_errno=True)
+c.syscall.restype = ctypes.c_long
+
+def call(name, *arguments):
+    ctypes.set_errno(0)
+    number = NUMBERS[name] if isinstance(name, str) else name
+    wide = [a if isinstance(a, (ctypes.Array, bytes)) or a is None else ctypes.c_ulong(a & (1 << 64) - 1) for a in arguments]
+    if c.syscall(ctypes.c_long(number), *wide) == -1:
+        raise OSError(ctypes.get_errno(), "")
+
+def say(name, value):
+    print(name, value, sep="=", flush=True)
+
+def attempt(name, action):
+    try:
+        action()
+    except OSError as error:
+        say(name, errno.errorcode.get(error.errno, error.errno))
+    else:
+        say(name, "ok")
+"#;
+
+/// A request for a Python program.
+pub(crate) fn program(text: &str) -> ExecRequest {
+    let names = rows().map(|row| format!("'{}': {}", row.name(), row.number)).collect::<Vec<_>>().join(", ");
+    ExecRequest::new([interpreter(), "-I", "-S", "-c", &format!("NUMBERS = {{{names}}}\n{PRELUDE}\n{text}")])
+}
+
+/// That of the system where there is one: what version managers put before it on `PATH` takes its time to start.
+fn interpreter() -> &'static str {
+    const OF_THE_SYSTEM: &str = "/usr/bin/python3";
+    if Path::new(OF_THE_SYSTEM).exists() { OF_THE_SYSTEM } else { "python3" }
+}
+
+/// Runs a Python program to its end.
+pub(crate) async fn python(sandbox: &dyn Sandbox, text: &str) -> ExecOutcome {
+    sandbox.exec(program(text)).await.unwrap()
+}
+
+/// What the attempts of a program gave, by name. The program itself has to succeed.
+pub(crate) struct Attempts {
+    results: BTreeMap<String, String>,
+    pub(crate) outcome: ExecOutcome,
+}
+
+/// Runs attempts.
+pub(crate) async fn attempts(sandbox: &dyn Sandbox, text: &str) -> Attempts {
+    let outcome = python(sandbox, text).await;
+    assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
+    let pairs = outcome.stdout.lines().filter_map(|line| line.split_once('='));
+    let results = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    Attempts { results, outcome }
+}
+
+impl Attempts {
+    /// The result of one.
+    pub(crate) fn get(&self, name: &str) -> &str {
+        self.results.get(name).unwrap_or_else(|| panic!("{name} was not tried: {:?}", self.outcome))
+    }
+
+    /// Every one of them failed with one of these errors, and there were so many.
+    #[track_caller]
+    pub(crate) fn assert_all(&self, count: usize, errors: &[&str]) {
+        assert_eq!(self.results.len(), count, "{:?}", self.outcome);
+        for (name, result) in &self.results {
+            assert!(errors.contains(&result.as_str()), "{name} gave {result}, not one of {errors:?}");
+        }
+    }
+
+    /// How often a system call was reported as refused.
+    pub(crate) fn denied(&self, name: &str) -> u64 {
+        self.outcome.denied.iter().filter(|denial| denial.syscall == name).map(|denial| denial.count).sum()
+    }
+}

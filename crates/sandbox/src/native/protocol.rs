@@ -33,9 +33,15 @@ pub(crate) struct Order {
     /// A limit on the data of each process, where no cgroup limits the memory of all.
     pub(crate) data_bytes: Option<u64>,
     pub(crate) born_in_cgroup: bool,
+    /// The cgroups to join come as the first message on the sandbox's channel: they are made while the namespaces are.
+    pub(crate) joins_later: bool,
     /// What is to be found at the end of the way in.
     pub(crate) kind: Kind,
 }
+
+/// The message that brings the cgroups to join.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Joining;
 
 /// What a sandbox is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

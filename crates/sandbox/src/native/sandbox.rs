@@ -22,7 +22,7 @@ use super::init::namespaces;
 use super::limits;
 use super::pipes::Kept;
 use super::process::NativeProcess;
-use super::protocol::{Inspection, Kind, Order, Report, Request};
+use super::protocol::{Inspection, Joining, Kind, Order, Report, Request};
 use super::wire::{Answers, Socket, Wire};
 use crate::{Event, Process, Sandbox, SandboxError, Snapshot};
 
@@ -91,13 +91,21 @@ impl NativeSandbox {
         super::paths::make_absolute(&mut spec)?;
         let id = new_id();
         let kept = limits::keep(&spec.limits, &shared.hierarchies);
-        let group = if kept.needs_group() {
-            Some(shared.groups.create(&id, &kept.by_cgroup, &kept.counted)?)
-        } else {
-            None
+        let make_group = || {
+            let needed =
+                kept.needs_group().then(|| shared.groups.create(&id, &kept.by_cgroup, &kept.counted));
+            needed.transpose()
         };
-        let order = order(shared, &spec, &kept, &extras, group.as_ref());
-        let (socket, first_process, steps_left_out) = launch(shared, &order, group.as_ref()).await?;
+        // Where processes are born into their group, it has to be there first; otherwise both are made at the same time.
+        let is_born_into = shared.hierarchies.has_version_2();
+        let early = if is_born_into { make_group()? } else { None };
+        let order = order(shared, &spec, &kept, &extras, early.as_ref());
+        let mut launch = Launch::order(shared, &order, early.as_ref()).await?;
+        let group = if is_born_into { early } else { make_group()? };
+        if order.joins_later {
+            launch.join(group.as_ref()).await?;
+        }
+        let (socket, first_process, steps_left_out) = launch.finish().await?;
         let (wire, listening) = Wire::start(socket);
         let life = Life { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
         Ok(Self {
@@ -387,6 +395,7 @@ fn order(
         open_files: spec.limits.open_files,
         data_bytes: kept.data_bytes,
         born_in_cgroup: group.is_some_and(|group| group.clone_into().is_some()),
+        joins_later: !shared.hierarchies.has_version_2(),
         kind: extras.kind,
     }
 }
@@ -415,43 +424,58 @@ fn place_for(source: &Path, target: &Path) -> Entry {
     }
 }
 
-/// Orders a sandbox and waits until its first process is inside.
-async fn launch(
-    shared: &Shared,
-    order: &Order,
-    group: Option<&Group>,
-) -> Result<(Socket, AsyncFd<OwnedFd>, Vec<String>), SandboxError> {
-    let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a sandbox"))?;
-    let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
-    let mut descriptors = vec![theirs.as_fd()];
-    descriptors.extend(group.and_then(Group::clone_into));
-    descriptors.extend(joined.iter().map(AsFd::as_fd));
-    let socket = Socket::new(ours).map_err(SandboxError::io("watch a sandbox"))?;
-    shared
-        .launcher
-        .order(order, &descriptors)
-        .await
-        .map_err(SandboxError::io("send an order to the launcher"))?;
-    drop(descriptors);
-    drop(theirs);
-    // The launcher and the first process both write to the channel, and either can be first.
-    let (mut first_process, mut ready) = (None, None);
-    loop {
-        if let (Some(_), Some(_)) = (&first_process, &ready) {
-            let (handle, left_out) = first_process.zip(ready).expect("both are there");
-            // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
-            let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
-                .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
-            return Ok((socket, handle, left_out));
+/// A sandbox that was ordered and is not ready yet. Dropping it ends it.
+struct Launch {
+    socket: Socket,
+}
+
+impl Launch {
+    /// Orders a sandbox.
+    async fn order(shared: &Shared, order: &Order, group: Option<&Group>) -> Result<Self, SandboxError> {
+        let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a sandbox"))?;
+        let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
+        let mut descriptors = vec![theirs.as_fd()];
+        descriptors.extend(group.and_then(Group::clone_into));
+        descriptors.extend(joined.iter().map(AsFd::as_fd));
+        let socket = Socket::new(ours).map_err(SandboxError::io("watch a sandbox"))?;
+        shared
+            .launcher
+            .order(order, &descriptors)
+            .await
+            .map_err(SandboxError::io("send an order to the launcher"))?;
+        Ok(Self { socket })
+    }
+
+    /// Sends the cgroups to join.
+    async fn join(&mut self, group: Option<&Group>) -> Result<(), SandboxError> {
+        let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
+        let descriptors: Vec<_> = joined.iter().map(AsFd::as_fd).collect();
+        match self.socket.send(&Joining, &descriptors).await {
+            // It failed before it wanted them, and says why.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            result => result.map_err(SandboxError::io("send cgroups to a sandbox")),
         }
-        match socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {
-            Some((Report::Born, mut handles)) => first_process = handles.pop(),
-            Some((Report::Ready { left_out }, _)) => ready = Some(left_out),
-            Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
-            Some((report, _)) => {
-                return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
+    }
+
+    /// Waits until the first process is inside.
+    async fn finish(self) -> Result<(Socket, AsyncFd<OwnedFd>, Vec<String>), SandboxError> {
+        // The launcher and the first process both write to the channel, and either can be first.
+        let (mut first_process, mut ready) = (None, None);
+        while first_process.is_none() || ready.is_none() {
+            match self.socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {
+                Some((Report::Born, mut handles)) => first_process = handles.pop(),
+                Some((Report::Ready { left_out }, _)) => ready = Some(left_out),
+                Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
+                Some((report, _)) => {
+                    return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
+                }
+                None => return Err(SandboxError::Protocol("a sandbox ended before it was ready".into())),
             }
-            None => return Err(SandboxError::Protocol("a sandbox ended before it was ready".into())),
         }
+        let (handle, left_out) = first_process.zip(ready).expect("the loop ends when both are there");
+        // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
+        let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
+            .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
+        Ok((self.socket, handle, left_out))
     }
 }

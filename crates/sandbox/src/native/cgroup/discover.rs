@@ -110,6 +110,13 @@ impl Hierarchies {
         self.controllers.get(&controller).expect("discovery answers for every controller")
     }
 
+    /// Whether a group may have a part in version 2, into which processes are born.
+    pub(crate) fn has_version_2(&self) -> bool {
+        self.controllers
+            .values()
+            .any(|availability| matches!(availability, Availability::Available { version: Version::V2, .. }))
+    }
+
     /// The controllers that can be used, each with `v1` or `v2`.
     pub(crate) fn controllers(&self) -> BTreeMap<Controller, String> {
         let name = |version: &Version| match version {

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use menace_enter::{Step, descriptors, seccomp::Denials};
+use menace_enter::{Step, StepError, descriptors, seccomp::Denials};
 use menace_model::sandbox::Denial;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process};
@@ -16,7 +16,7 @@ use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
 use super::program::{Executable, forget_handlers, reset_signals};
 use crate::native::channel::{receive, send};
-use crate::native::protocol::{End, Order, Program, Report, Request, Work};
+use crate::native::protocol::{End, Joining, Order, Program, Report, Request, Work};
 
 /// How long something that was killed may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,9 +35,10 @@ pub(in crate::native) fn main(order: &Order, channel: &OwnedFd, joined: Vec<Owne
 fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init, ()> {
     forget_handlers();
     reset_signals();
-    let result =
-        keep_only(channel, &joined).step(|| "close inherited files").and_then(|()| enter(order, &joined));
-    drop(joined);
+    let result = keep_only(channel, &joined)
+        .step(|| "close inherited files")
+        .and_then(|()| if order.joins_later { receive_joined(channel) } else { Ok(joined) })
+        .and_then(|joined| enter(order, &joined));
     match result {
         Ok(inside) => {
             let left_out = inside.scratch.left_out.clone();
@@ -51,6 +52,16 @@ fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init,
             Err(())
         }
     }
+}
+
+/// Waits for the cgroups. A caller that could not make them closes the channel instead, and nothing is started.
+fn receive_joined(channel: &OwnedFd) -> Result<Vec<OwnedFd>, StepError> {
+    match receive::<Joining>(channel) {
+        Ok(Some((Joining, joined))) => Ok(joined),
+        Ok(None) => Err(io::Error::from_raw_os_error(libc::ECANCELED)),
+        Err(error) => Err(error),
+    }
+    .step(|| "receive the cgroups to join")
 }
 
 /// Closes what the process that was forked had open, and puts `/dev/null` where the standard streams were.

@@ -85,7 +85,7 @@ pub struct Isolation {
     pub seccomp: bool,
     /// The version of Landlock that restricts it; 0 without.
     pub landlock_abi: u32,
-    /// Limits that are kept, with what keeps each.
+    /// What is limited or counted for this sandbox, with what does it.
     pub controllers: BTreeMap<Controller, String>,
     /// Steps that this host cannot do and that were optional.
     pub left_out: Vec<String>,

@@ -14,7 +14,8 @@ pub struct ExecOutcome {
     pub timed_out: bool,
     /// It was killed because its CPU time was over.
     pub cpu_exceeded: bool,
-    /// The kernel killed a process of the sandbox because memory ran out while the command ran.
+    /// The kernel killed a process of the sandbox because memory ran out while the command ran. Without a cgroup for
+    /// memory this cannot be seen and is false; `isolation.left_out` says so.
     pub oom: bool,
     /// The disk of the sandbox was full when the command ended.
     pub disk_full: bool,
@@ -36,11 +37,12 @@ pub struct ExecOutcome {
 /// What commands took. A figure that the host cannot measure is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// CPU time in user mode.
+    /// CPU time in user mode. With cgroups of version 1 the sum of both is exact, and their shares are as the kernel's
+    /// clock ticks saw them.
     pub cpu_user_ms: Option<f64>,
     /// CPU time in the kernel.
     pub cpu_system_ms: Option<f64>,
-    /// Most memory at one time: of the sandbox where a cgroup counts it, else of its largest process.
+    /// Most memory at one time: of the sandbox since it was made where a cgroup counts it, else of its largest process.
     pub peak_rss_bytes: Option<u64>,
     /// Bytes read from block devices.
     pub io_read_bytes: Option<u64>,

@@ -10,8 +10,9 @@ use menace_model::sandbox::{Capabilities, Controller, PauseMethod, SandboxSpec, 
 use super::cgroup::{Hierarchies, OwnerGroup, Record, Sources};
 use super::handle::Launcher;
 use super::host_view::{Host, host_view};
+use super::launch::HOST_NAME;
 use super::registry::Registration;
-use super::sandbox::{HOST_NAME, NativeSandbox};
+use super::sandbox::NativeSandbox;
 use crate::environment::BaseEnvironment;
 use crate::{Backend, Sandbox, SandboxError, Snapshot};
 

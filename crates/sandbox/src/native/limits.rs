@@ -1,5 +1,7 @@
 //! From what was asked for to what this host can keep.
 
+use std::collections::BTreeMap;
+
 use menace_model::sandbox::{Controller, Limits};
 
 use super::cgroup::{Availability, Hierarchies};
@@ -19,6 +21,18 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// Of what keeps limits on this host, what keeps one for this sandbox.
+    pub(super) fn keepers(&self, host: BTreeMap<Controller, String>) -> BTreeMap<Controller, String> {
+        let is_used = |controller: &Controller| match controller {
+            Controller::Memory => self.by_cgroup.memory.is_some(),
+            Controller::Cpu => self.by_cgroup.cpus.is_some(),
+            Controller::CpuAccounting => self.counted.contains(controller),
+            Controller::Pids => true,
+            Controller::Io | Controller::Freezer => false,
+        };
+        host.into_iter().filter(|(controller, _)| is_used(controller)).collect()
+    }
+
     /// Whether there is anything for a cgroup to do.
     pub(super) fn needs_group(&self) -> bool {
         self.by_cgroup.memory.is_some()
@@ -37,7 +51,9 @@ pub(super) fn keep(limits: &Limits, hierarchies: &Hierarchies) -> Kept {
         Availability::Available { .. } => by_cgroup.memory = Some(limits.effective_memory()),
         Availability::Unavailable { reason } if limits.memory.is_none() => {
             data_bytes = Some(limits.effective_memory());
-            kept_left_out.push(format!("limit the memory of all processes together: {reason}"));
+            kept_left_out.push(format!(
+                "limit the memory of all processes together, and notice when it runs out: {reason}"
+            ));
         }
         // It was asked for: making the group will say why it cannot be kept.
         Availability::Unavailable { .. } => {}
@@ -53,7 +69,7 @@ pub(super) fn keep(limits: &Limits, hierarchies: &Hierarchies) -> Kept {
 
 /// Refuses limits that no sandbox on this host can have.
 pub(super) fn check(limits: &Limits) -> Result<(), SandboxError> {
-    let host = Host::look();
+    let host = Host::look()?;
     let memory = limits.effective_memory();
     if limits.memory.is_some_and(|asked| asked > host.memory) {
         return refuse(
@@ -103,7 +119,8 @@ pub(super) fn check(limits: &Limits) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// A page table, a stack and the kernel's own memory of a process take this much.
+/// Less is refused, and so much stays free beside the disk. A choice of ours: with less, what fails first is the
+/// sandbox's own first process.
 const SMALLEST_MEMORY: u64 = 4 << 20;
 
 struct Host {
@@ -114,16 +131,20 @@ struct Host {
 }
 
 impl Host {
-    fn look() -> Self {
+    fn look() -> Result<Self, SandboxError> {
         let system = rustix::system::sysinfo();
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-        let pids = std::fs::read_to_string("/proc/sys/kernel/pid_max").ok();
-        Self {
+        let pids = std::fs::read_to_string("/proc/sys/kernel/pid_max")
+            .and_then(|text| text.trim().parse().map_err(std::io::Error::other))
+            .map_err(SandboxError::io("read /proc/sys/kernel/pid_max"))?;
+        let cpus = std::thread::available_parallelism().map_err(SandboxError::io("count the CPUs"))?;
+        Ok(Self {
             memory: system.totalram * u64::from(system.mem_unit),
-            cpus: std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64),
-            pids: pids.and_then(|text| text.trim().parse().ok()).unwrap_or(32_768),
-            open_files: files.maximum.unwrap_or(1 << 20),
-        }
+            cpus: cpus.get() as f64,
+            pids,
+            // No limit of the process; the kernel has one of its own and says so when it is reached.
+            open_files: files.maximum.unwrap_or(u64::MAX),
+        })
     }
 }
 

@@ -8,6 +8,7 @@ mod handle;
 mod hints;
 pub(crate) mod host_view;
 mod init;
+mod launch;
 mod launcher;
 mod limits;
 mod paths;

@@ -154,7 +154,7 @@ pub(crate) struct Inspection {
     pub(crate) namespaces: Vec<(String, u64)>,
     pub(crate) capabilities: u64,
     pub(crate) no_new_privs: bool,
-    pub(crate) seccomp_mode: u32,
+    pub(crate) seccomp_mode: u64,
     pub(crate) landlock_abi: u32,
     pub(crate) disk_bytes: u64,
     pub(crate) io_read_bytes: u64,

@@ -1,8 +1,9 @@
 //! Idmapped mounts: the same files with other owners. Only root of the host may make them.
 
 use std::fs;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::AsFd;
 
+use menace_enter::mount::map_owners;
 use rustix::fs::{AtFlags, CWD, fstatfs, statat};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::mount::{OpenTreeFlags, open_tree};
@@ -10,23 +11,12 @@ use rustix::pipe::pipe;
 use rustix::process::{Pid, geteuid};
 use rustix::thread::UnshareFlags;
 
-use super::process::{Side, fork, last_errno, wait};
+use super::process::{Side, fork, wait};
 use super::refusal::{Refusal, at, doing};
 use super::user_namespace::unshare;
 
 /// The owner that the files of the probe get.
 const MAPPED_USER: u32 = 100_000;
-
-/// `struct mount_attr` of `mount_setattr(2)`, which libc does not have for every target.
-#[repr(C)]
-struct MountAttributes {
-    set: u64,
-    clear: u64,
-    propagation: u64,
-    user_namespace: u64,
-}
-
-const MOUNT_ATTR_IDMAP: u64 = 0x0010_0000;
 
 /// Clones the mount of `/` with another owner for its files, and looks who owns it. It is attached nowhere.
 pub(super) fn idmapped_mounts() -> Result<String, Refusal> {
@@ -37,7 +27,9 @@ pub(super) fn idmapped_mounts() -> Result<String, Refusal> {
     let namespace = user_namespace_that_maps(owner)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let tree = open_tree(CWD, "/", flags).map_err(at("clone the mount of /"))?;
-    map_owners(&tree, &namespace)?;
+    map_owners(&tree, namespace.as_fd()).map_err(|error| {
+        at("mount_setattr with MOUNT_ATTR_IDMAP")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    })?;
     let mapped = statat(&tree, "", AtFlags::EMPTY_PATH).map_err(at("look at the clone"))?.st_uid;
     if mapped != MAPPED_USER {
         return Err(Refusal::Ineffective {
@@ -47,28 +39,6 @@ pub(super) fn idmapped_mounts() -> Result<String, Refusal> {
     }
     let kind = fstatfs(&tree).map_err(at("ask for the file system of /"))?.f_type;
     Ok(format!("the file system of / (type {kind:#x}) was cloned with another owner"))
-}
-
-fn map_owners(tree: &OwnedFd, namespace: &fs::File) -> Result<(), Refusal> {
-    let attributes = MountAttributes {
-        set: MOUNT_ATTR_IDMAP,
-        clear: 0,
-        propagation: 0,
-        user_namespace: namespace.as_raw_fd().unsigned_abs().into(),
-    };
-    // SAFETY: the path is an empty C string, `attributes` is laid out as the kernel's `mount_attr`, its size is passed,
-    // and both descriptors and both pointers outlive the call, which only reads.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_mount_setattr,
-            tree.as_raw_fd(),
-            c"".as_ptr(),
-            libc::AT_EMPTY_PATH,
-            &raw const attributes,
-            size_of::<MountAttributes>(),
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(at("mount_setattr with MOUNT_ATTR_IDMAP")(last_errno())) }
 }
 
 /// A user namespace in which `owner` is [`MAPPED_USER`] outside. A child makes it and lives until its maps are written.

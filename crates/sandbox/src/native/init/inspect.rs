@@ -18,14 +18,9 @@ pub(super) fn inspect(inside: &Inside) -> io::Result<Inspection> {
     let usage = children_usage();
     Ok(Inspection {
         namespaces: namespaces()?,
-        capabilities: ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
-            .iter()
-            .map(|field| {
-                u64::from_str_radix(value(&status, field).unwrap_or("ffffffff"), 16).unwrap_or(u64::MAX)
-            })
-            .fold(0, |all, set| all | set),
-        no_new_privs: value(&status, "NoNewPrivs") == Some("1"),
-        seccomp_mode: number(&status, "Seccomp").unwrap_or(0).try_into().unwrap_or(0),
+        capabilities: capabilities(&status)?,
+        no_new_privs: number(&status, "NoNewPrivs").ok_or_else(|| unsaid("NoNewPrivs"))? == 1,
+        seccomp_mode: number(&status, "Seccomp").ok_or_else(|| unsaid("Seccomp"))?,
         landlock_abi: inside.landlock_abi,
         disk_bytes: used_bytes(inside.scratch.directory.as_fd())?,
         io_read_bytes,
@@ -35,6 +30,20 @@ pub(super) fn inspect(inside: &Inside) -> io::Result<Inspection> {
         largest_process_bytes: usage.2,
         processes: processes()?,
     })
+}
+
+/// The union of all five sets.
+fn capabilities(status: &str) -> io::Result<u64> {
+    let mut all = 0;
+    for field in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
+        let set = value(status, field).and_then(|text| u64::from_str_radix(text, 16).ok());
+        all |= set.ok_or_else(|| unsaid(field))?;
+    }
+    Ok(all)
+}
+
+fn unsaid(field: &str) -> io::Error {
+    io::Error::other(format!("/proc/self/status has no {field}"))
 }
 
 /// Inodes of the namespaces that this process is in.

@@ -72,7 +72,10 @@ fn watch(program: Pid) -> End {
         }
         if wait_for_signal() == libc::SIGTERM {
             kill_descendants();
-            return End { signal: Some(libc::SIGKILL), ..End::default() };
+            // All of them were reaped, so what they took is counted.
+            let (cpu_user_us, cpu_system_us, largest_process_bytes) = super::inspect::children_usage();
+            let signal = Some(libc::SIGKILL);
+            return End { signal, cpu_user_us, cpu_system_us, largest_process_bytes, ..End::default() };
         }
     }
 }

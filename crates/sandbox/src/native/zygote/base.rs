@@ -13,8 +13,9 @@ use super::ZygoteOptions;
 use crate::SandboxError;
 use crate::native::backend::Shared;
 use crate::native::channel;
+use crate::native::launch::Extras;
 use crate::native::protocol::{Kind, Program, Request};
-use crate::native::sandbox::{Extras, NativeSandbox};
+use crate::native::sandbox::NativeSandbox;
 use crate::native::wire::{Answers, Socket};
 
 /// Where the harness is inside.

@@ -294,7 +294,8 @@ fn killed_keeper(returned: Option<Returned>, oom: bool, usage: Usage, began: Ins
     RawOutcome {
         returned,
         exit_code: None,
-        signal: Some(libc::SIGKILL),
+        // Who was killed for memory was killed by this; of another end nothing is known.
+        signal: oom.then_some(libc::SIGKILL),
         timed_out: false,
         oom,
         disk_full: false,

@@ -1,0 +1,159 @@
+//! How a sandbox is ordered: what the launcher is told, what comes after the order, and waiting until it is there.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use menace_enter::root::{Entry, Lower, ScratchOptions};
+use menace_model::sandbox::{SandboxSpec, User, Workspace};
+use tokio::io::unix::AsyncFd;
+
+use super::backend::Shared;
+use super::cgroup::Group;
+use super::channel;
+use super::handle::unsupported;
+use super::host_view::{Host, host_view, toolchain_of};
+use super::limits;
+use super::protocol::{Joining, Kind, Order, Report};
+use super::sandbox::random;
+use super::wire::Socket;
+use crate::SandboxError;
+
+/// What a sandbox is called as a machine.
+pub(super) const HOST_NAME: &str = "sandbox";
+
+/// What a sandbox is for, and what it has beside the usual.
+pub(super) struct Extras {
+    pub(super) kind: Kind,
+    /// A program outside of `PATH` whose installation has to be visible.
+    pub(super) interpreter: Option<PathBuf>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Users of the host that nobody has: each sandbox of root's is one of them, chosen at random.
+const UNPRIVILEGED_RANGE: std::ops::Range<u32> = 0x6000_0000..0x7000_0000;
+
+pub(super) fn order(
+    shared: &Shared,
+    spec: &SandboxSpec,
+    kept: &limits::Kept,
+    extras: &Extras,
+    group: Option<&Group>,
+) -> Order {
+    let owner = if shared.privileged {
+        let range = UNPRIVILEGED_RANGE.end - UNPRIVILEGED_RANGE.start;
+        let offset = u32::try_from(random() % u64::from(range)).expect("it is below a 32 bit number");
+        (UNPRIVILEGED_RANGE.start + offset, UNPRIVILEGED_RANGE.start + offset)
+    } else {
+        (0, 0)
+    };
+    let workspace = match &spec.workspace {
+        Workspace::Empty => Lower::Empty,
+        // Each call of a zygote has a layer of its own.
+        Workspace::CopyOnWrite(directory) if extras.kind == Kind::Base => Lower::ReadOnly(directory.clone()),
+        Workspace::CopyOnWrite(directory) => Lower::CopyOnWrite(directory.clone()),
+        Workspace::ReadWrite(directory) => Lower::ReadWrite(directory.clone()),
+    };
+    Order {
+        scratch: ScratchOptions {
+            size: spec.limits.effective_disk(),
+            owner,
+            workspace,
+            privileged: shared.privileged,
+        },
+        mounts: spec.mounts.clone(),
+        own_skeleton: own_skeleton(spec, extras),
+        host_name: HOST_NAME.into(),
+        user: spec.user,
+        // The first process counts too, and so do the leaders of programs.
+        processes: Some(spec.limits.effective_pids() + 1),
+        open_files: spec.limits.open_files,
+        data_bytes: kept.data_bytes,
+        born_in_cgroup: group.is_some_and(|group| group.clone_into().is_some()),
+        joins_later: !shared.hierarchies.has_version_2(),
+        kind: extras.kind,
+    }
+}
+
+/// Mounts of the user need places, which the common skeleton does not have.
+fn own_skeleton(spec: &SandboxSpec, extras: &Extras) -> Option<Vec<Entry>> {
+    if spec.mounts.is_empty() && extras.entries.is_empty() && spec.user == User::default() {
+        return None;
+    }
+    let host = Host::of_this_process(spec.user, HOST_NAME.into());
+    let mut view = host_view(&host);
+    if let Some(interpreter) = &extras.interpreter {
+        let installation = toolchain_of(interpreter, &host, &view);
+        view.entries.extend(installation);
+    }
+    view.entries.extend(spec.mounts.iter().map(|mount| place_for(&mount.source, &mount.target)));
+    view.entries.extend(extras.entries.iter().cloned());
+    Some(view.entries)
+}
+
+fn place_for(source: &Path, target: &Path) -> Entry {
+    if source.is_dir() {
+        Entry::Directory { target: target.to_owned() }
+    } else {
+        Entry::File { target: target.to_owned(), content: String::new() }
+    }
+}
+
+/// A sandbox that was ordered and is not ready yet. Dropping it ends it.
+pub(super) struct Launch {
+    socket: Socket,
+}
+
+impl Launch {
+    /// Orders a sandbox.
+    pub(super) async fn order(
+        shared: &Shared,
+        order: &Order,
+        group: Option<&Group>,
+    ) -> Result<Self, SandboxError> {
+        let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a sandbox"))?;
+        let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
+        let mut descriptors = vec![theirs.as_fd()];
+        descriptors.extend(group.and_then(Group::clone_into));
+        descriptors.extend(joined.iter().map(AsFd::as_fd));
+        let socket = Socket::new(ours).map_err(SandboxError::io("watch a sandbox"))?;
+        shared
+            .launcher
+            .order(order, &descriptors)
+            .await
+            .map_err(SandboxError::io("send an order to the launcher"))?;
+        Ok(Self { socket })
+    }
+
+    /// Sends the cgroups to join.
+    pub(super) async fn join(&mut self, group: Option<&Group>) -> Result<(), SandboxError> {
+        let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
+        let descriptors: Vec<_> = joined.iter().map(AsFd::as_fd).collect();
+        match self.socket.send(&Joining, &descriptors).await {
+            // It failed before it wanted them, and says why.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
+            result => result.map_err(SandboxError::io("send cgroups to a sandbox")),
+        }
+    }
+
+    /// Waits until the first process is inside.
+    pub(super) async fn finish(self) -> Result<(Socket, AsyncFd<OwnedFd>, Vec<String>), SandboxError> {
+        // The launcher and the first process both write to the channel, and either can be first.
+        let (mut first_process, mut ready) = (None, None);
+        while first_process.is_none() || ready.is_none() {
+            match self.socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {
+                Some((Report::Born, mut handles)) => first_process = handles.pop(),
+                Some((Report::Ready { left_out }, _)) => ready = Some(left_out),
+                Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
+                Some((report, _)) => {
+                    return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
+                }
+                None => return Err(SandboxError::Protocol("a sandbox ended before it was ready".into())),
+            }
+        }
+        let (handle, left_out) = first_process.zip(ready).expect("the loop ends when both are there");
+        // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
+        let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
+            .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
+        Ok((self.socket, handle, left_out))
+    }
+}

@@ -87,6 +87,7 @@ macro_rules! security_of {
                 resources::no_core_is_dumped,
                 resources::sigterm_can_be_ignored_and_the_end_cannot,
                 resources::a_processor_hog_gets_its_share,
+                resources::what_a_killed_command_took_is_counted,
                 resources::processor_time_is_limited,
                 resources::a_paused_sandbox_does_not_run,
                 resources::refused_calls_without_end_are_counted_and_end,

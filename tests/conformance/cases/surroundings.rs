@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use menace_model::sandbox::{ExecRequest, Isolation, SandboxSpec};
+use menace_model::sandbox::{Controller, ExecRequest, Isolation, SandboxSpec};
 use menace_sandbox::{Backend, Sandbox};
 
 use crate::harness::{names, read, sandbox};
@@ -102,4 +102,7 @@ pub(crate) async fn the_isolation_is_what_the_backend_claims(backend: &dyn Backe
     }
     assert!(found.user_ns && found.mount_ns && found.pid_ns && found.net_ns && found.ipc_ns, "{found:?}");
     assert!(found.no_capabilities && found.no_new_privs && found.seccomp, "{found:?}");
+    // Nobody asked for a share of the processors, so nothing keeps one.
+    assert!(!found.controllers.contains_key(&Controller::Cpu), "{found:?}");
+    assert!(found.controllers.contains_key(&Controller::Pids), "{found:?}");
 }

@@ -186,6 +186,18 @@ pub(crate) async fn a_processor_hog_gets_its_share(world: &World) {
     assert!(taken > SHARE * 0.3, "{taken} of a processor is less than was promised");
 }
 
+pub(crate) async fn what_a_killed_command_took_is_counted(world: &World) {
+    for exclusive in [false, true] {
+        let sandbox = world.sandbox().await;
+        let mut request = script("while :; do :; done").timeout(Duration::from_millis(400));
+        request.exclusive = exclusive;
+        let outcome = sandbox.exec(request).await.unwrap();
+        let taken = outcome.usage.cpu_user_ms.unwrap() + outcome.usage.cpu_system_ms.unwrap();
+        assert!(outcome.timed_out && taken > 20.0, "{taken} ms, exclusive: {exclusive}");
+        assert!(outcome.usage.peak_rss_bytes.unwrap() > 0, "{outcome:?}");
+    }
+}
+
 pub(crate) async fn processor_time_is_limited(world: &World) {
     let is_counted = world.controls(Controller::CpuAccounting);
     let allowed = if is_counted { Duration::from_millis(300) } else { Duration::from_secs(1) };

@@ -17,7 +17,7 @@ pub enum SandboxError {
         hint: String,
     },
     /// A host path of the spec is not there or not what it has to be.
-    #[error("cannot use {path}: {source}", path = path.display())]
+    #[error("cannot use {path}: {source}\nhint: the path has to be there, of the right kind, and readable for you", path = path.display())]
     HostPath {
         /// The path.
         path: PathBuf,
@@ -37,7 +37,9 @@ pub enum SandboxError {
         hint: String,
     },
     /// The program is not there or cannot be executed.
-    #[error("cannot start {program} in the sandbox: {source}")]
+    #[error(
+        "cannot start {program} in the sandbox: {source}\nhint: programs are looked for in the PATH of the sandbox; sh -c 'echo $PATH' in it shows where"
+    )]
     Start {
         /// As it was asked for.
         program: String,

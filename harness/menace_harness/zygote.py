@@ -1,8 +1,8 @@
-"""The waiting interpreter: forks for every call, and the fork enters a sandbox of its own.
+"""The waiting interpreter, whose copies make the calls, each in a sandbox of its own.
 
 It has one thread and imports nothing of the repository. Standard input is the channel to menace: every message on it
-is one call, with the descriptors that the call needs: the stream for the call and its result, the channel of the
-keeper, stdout, stderr, and the files of the cgroups to join.
+asks for a keeper, with the descriptors that it needs: its own channel to menace and the files of the cgroups that its
+calls join. The keeper makes a copy for every call.
 """
 
 import array
@@ -25,6 +25,8 @@ WARM = (
 ).split()
 
 MOST_DESCRIPTORS = 24
+# Where the stream of a call is, in the copy that makes it.
+STREAM = 3
 
 
 def main(library_path):
@@ -49,8 +51,8 @@ def main(library_path):
 def load(path):
     # PyDLL does not let go of the interpreter lock, so nothing else of the interpreter can run in between.
     library = ctypes.PyDLL(path)
-    library.menace_enter.argtypes = (ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t)
-    library.menace_enter.restype = ctypes.c_int
+    library.menace_slot.argtypes = (ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.c_size_t)
+    library.menace_slot.restype = ctypes.c_int
     library.menace_prepare.argtypes = ()
     library.menace_prepare.restype = None
     library.menace_prepare()
@@ -80,41 +82,25 @@ def receive(channel):
 
 
 def start(library, channel, descriptors):
-    stream, status, stdout, stderr, *joined = descriptors
+    """Starts a keeper. Returns in this process; the copies that the keeper makes run their calls and end."""
+    control, *joined = descriptors
     numbers = (ctypes.c_int * len(joined))(*joined)
     ctypes.pythonapi.PyOS_BeforeFork()
-    pid = library.menace_enter(status, numbers, len(joined))
-    if pid == 0:
+    if library.menace_slot(control, numbers, len(joined)) == 0:
         try:
             ctypes.pythonapi.PyOS_AfterFork_Child()
             channel.detach()
-            run(stream, stdout, stderr)
+            run(STREAM)
         finally:
-            # Whatever happens, this copy must never go back to waiting for calls.
+            # Whatever happens, this copy must never go back to waiting.
             os._exit(1)
     ctypes.pythonapi.PyOS_AfterFork_Parent()
-    if pid < 0:
-        reject(stream, pid)
     for descriptor in descriptors:
         os.close(descriptor)
 
 
-def reject(stream, code):
-    call.send(stream, {"stage": "fork", "exception": "OSError", "message": os.strerror(-code), "traceback": ""})
-
-
-def run(stream, stdout, stderr):
+def run(stream):
     """The copy that makes the call."""
-    os.setsid()
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(stdout, 1)
-    os.dup2(stderr, 2)
-    stream = os.dup(stream)
-    high = max(stream, 3)
-    os.closerange(3, high)
-    os.closerange(high + 1, 4096)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     request = call.receive(stream)
     os.environ.clear()
     os.environ.update(request["environment"])

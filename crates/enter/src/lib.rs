@@ -4,6 +4,7 @@
 //! Everything here runs in a process with one thread, between a fork and the code that is isolated.
 
 pub mod capabilities;
+pub mod channel;
 pub mod clone;
 pub mod descriptors;
 pub mod landlock;

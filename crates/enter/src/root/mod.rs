@@ -9,4 +9,4 @@ mod within;
 pub use owners::OwnerMap;
 pub use scratch::{Lower, Scratch, ScratchOptions, mount_host_path};
 pub use skeleton::{Entry, build_skeleton};
-pub use views::{mount_full_process_view, mount_process_view, mount_terminals};
+pub use views::{mask_process_view, mount_full_process_view, mount_process_view, mount_terminals};

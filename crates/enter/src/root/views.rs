@@ -24,6 +24,11 @@ const MASKED: [&str; 9] = [
 /// Mounts `/proc` of this process's process namespace, in which a process sees only those of its own user.
 pub fn mount_process_view(root: &Path) -> Result<(), StepError> {
     mount_full_process_view(root)?;
+    mask_process_view(root)
+}
+
+/// Hides what is not for anybody inside in a `/proc` that is mounted.
+pub fn mask_process_view(root: &Path) -> Result<(), StepError> {
     let target = root.join("proc");
     for name in MASKED {
         let file = target.join(name);

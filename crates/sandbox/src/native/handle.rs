@@ -9,12 +9,12 @@ use menace_enter::StepError;
 use menace_enter::root::Entry;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
-use super::channel;
 use super::launcher;
 use super::protocol::{Order, Preparation, Report};
 use super::registry::Registration;
 use super::wire::Socket;
 use crate::SandboxError;
+use menace_enter::channel;
 
 /// The first argument with which the binary becomes a launcher.
 pub const LAUNCHER_ARGUMENT: &str = "__init";

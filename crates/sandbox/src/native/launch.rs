@@ -9,7 +9,6 @@ use tokio::io::unix::AsyncFd;
 
 use super::backend::Shared;
 use super::cgroup::Group;
-use super::channel;
 use super::handle::unsupported;
 use super::host_view::{Host, host_view, toolchain_of};
 use super::limits;
@@ -17,6 +16,7 @@ use super::protocol::{Joining, Kind, Order, Report};
 use super::sandbox::random;
 use super::wire::Socket;
 use crate::SandboxError;
+use menace_enter::channel;
 
 /// What a sandbox is called as a machine.
 pub(super) const HOST_NAME: &str = "sandbox";

@@ -2,7 +2,6 @@
 
 mod backend;
 pub(crate) mod cgroup;
-mod channel;
 mod exchange;
 mod handle;
 mod hints;

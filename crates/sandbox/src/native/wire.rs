@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use menace_enter::channel;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +14,6 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use super::channel;
 use super::protocol::{Report, Request};
 
 /// A channel that does not block the caller.
@@ -37,7 +37,7 @@ impl Socket {
         self.0.async_io(Interest::WRITABLE, |end| channel::send(end, message, descriptors)).await
     }
 
-    /// Sends bytes as they are, to a process that is not ours.
+    /// Sends bytes as they are, to an interpreter.
     pub(super) async fn send_bytes(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.0.async_io(Interest::WRITABLE, |end| channel::send_bytes(end.as_fd(), bytes, descriptors)).await
     }

@@ -15,8 +15,8 @@ use super::inspect::{children_usage, disk_is_full, inspect, io_counts, usage_num
 use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
 use super::program::{Executable, forget_handlers, reset_signals};
-use crate::native::channel::{receive, send};
 use crate::native::protocol::{End, Joining, Order, Program, Report, Request, Work};
+use menace_enter::channel::{receive, send};
 
 /// How long something that was killed may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -14,9 +14,9 @@ use menace_enter::root::build_skeleton;
 use menace_enter::{Step, StepError, mount, seccomp, user_namespace};
 use rustix::thread::UnshareFlags;
 
-use super::channel::{receive, send};
 use super::init;
 use super::protocol::{Order, Preparation, Report};
+use menace_enter::channel::{receive, send};
 
 /// Where the launcher builds what all sandboxes see. Nothing that a user wants to mount is below `/sys`, and it is there
 /// on every system.

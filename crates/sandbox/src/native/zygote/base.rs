@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use menace_enter::channel;
 use menace_enter::root::Entry;
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, Workspace};
 use tokio::io::AsyncReadExt;
@@ -12,7 +13,6 @@ use tokio::io::AsyncReadExt;
 use super::ZygoteOptions;
 use crate::SandboxError;
 use crate::native::backend::Shared;
-use crate::native::channel;
 use crate::native::launch::Extras;
 use crate::native::protocol::{Kind, Program, Request};
 use crate::native::sandbox::NativeSandbox;
@@ -74,9 +74,9 @@ impl Base {
         }
     }
 
-    /// Starts a call. An error means that the interpreter is dead.
-    pub(super) async fn start_call(&self, descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
-        self.channel.send_bytes(b"call", descriptors).await
+    /// Starts a keeper. An error means that the interpreter is dead.
+    pub(super) async fn start_keeper(&self, descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
+        self.channel.send_bytes(b"slot", descriptors).await
     }
 }
 

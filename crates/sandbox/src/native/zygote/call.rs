@@ -99,8 +99,6 @@ pub enum Returned {
     Lookup(Raised),
     /// The call raised an exception.
     Call(Raised),
-    /// The zygote could not fork.
-    Fork(Raised),
 }
 
 /// An exception.

@@ -1,28 +1,22 @@
 //! The zygote itself: one interpreter, one repository, many calls.
 
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use menace_enter::zygote::{CallPlan, KeeperReport};
-use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, Usage, User};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::UnixStream;
+use menace_enter::zygote::SlotPlan;
+use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
 use tokio::sync::Mutex;
 
 use super::base::Base;
-use super::call::{CallSpec, RawOutcome, Returned};
+use super::call::{CallSpec, RawOutcome};
+use super::keeper::Keeper;
+use super::line::Line;
 use super::slots::{Slot, Slots};
 use crate::SandboxError;
+use crate::native::NativeBackend;
 use crate::native::backend::Shared;
-use crate::native::handle::unsupported;
-use crate::native::pipes::{Kept, Reading, pipe_from_program};
-use crate::native::wire::Socket;
-use crate::native::{NativeBackend, channel};
 
 /// What a zygote is for.
 #[derive(Debug, Clone)]
@@ -50,12 +44,10 @@ impl ZygoteOptions {
     }
 }
 
-/// How often a call is tried again because its interpreter died before the call began.
-const ATTEMPTS: u32 = 3;
+/// How often a call is tried because its keeper or its interpreter died.
+const ATTEMPTS: u32 = 4;
 /// How much longer than its time a call may take to be reported before its interpreter is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// A longer result is no result.
-const LONGEST_RESULT: u32 = 16 << 20;
 
 /// Isolated calls of the functions of one repository.
 pub struct Zygote {
@@ -92,19 +84,16 @@ impl Zygote {
 
     /// Makes a call in a sandbox of its own. What the code does is an outcome, never an error.
     pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
-        let slot = self.slots.take().await;
-        let mut attempt = 1;
-        loop {
-            let base = self.base().await?;
-            match self.call_in(&base, &slot, spec).await? {
-                Some(outcome) => return Ok(outcome),
-                None if attempt < ATTEMPTS => {
-                    attempt += 1;
-                    self.give_up(&base).await;
-                }
-                None => return Err(SandboxError::Protocol("a zygote died three times in a row".into())),
+        let mut slot = self.slots.take().await;
+        let request = self.request(spec)?;
+        for _ in 0..ATTEMPTS {
+            let Some(keeper) = self.keeper(&mut slot).await? else { continue };
+            if let Some(outcome) = self.call_by(&keeper, &slot, spec.timeout, &request).await? {
+                slot.leave_keeper(keeper);
+                return Ok(outcome);
             }
         }
+        Err(SandboxError::Protocol(format!("a zygote died {ATTEMPTS} times in a row")))
     }
 
     async fn base(&self) -> Result<Arc<Base>, SandboxError> {
@@ -126,62 +115,65 @@ impl Zygote {
         }
     }
 
-    /// Makes a call; `None` when the interpreter died before the call began.
-    async fn call_in(
+    /// The keeper of a place, with a caller that waits; `None` when it, or the interpreter, is dead.
+    async fn keeper(&self, slot: &mut Slot) -> Result<Option<Keeper>, SandboxError> {
+        let keeper = match slot.take_keeper() {
+            Some(keeper) => keeper,
+            None => {
+                let base = self.base().await?;
+                let Some(keeper) = Keeper::start(&base, &self.plan(), slot.joined()).await? else {
+                    self.give_up(&base).await;
+                    return Ok(None);
+                };
+                keeper
+            }
+        };
+        match tokio::time::timeout(PATIENCE, keeper.ready()).await {
+            Ok(is_ready) => Ok(is_ready?.then_some(keeper)),
+            Err(_) => Err(SandboxError::Protocol("a sandbox for a call does not get ready".into())),
+        }
+    }
+
+    /// Makes a call; `None` when the keeper died.
+    async fn call_by(
         &self,
-        base: &Base,
+        keeper: &Keeper,
         slot: &Slot,
-        spec: &CallSpec,
+        timeout: Duration,
+        request: &[u8],
     ) -> Result<Option<RawOutcome>, SandboxError> {
         let before = slot.before()?;
         let began = Instant::now();
-        let Some(mut line) = Line::open(base, slot, &self.plan(spec)).await? else { return Ok(None) };
-        let request = self.request(spec)?;
-        let limit = self.options.limits.output;
-        let everything = async {
-            // The process may end without reading the request or before it has written a result.
-            let sent = line.stream.write_all(&request).await;
-            let returned = async { if sent.is_ok() { read_result(&mut line.stream).await } else { None } };
-            tokio::join!(
-                returned,
-                line.stdout.read_to_end(Kept::new(limit)),
-                line.stderr.read_to_end(Kept::new(limit)),
-                line.status.receive_bytes()
-            )
-        };
-        let Ok((returned, stdout, stderr, report)) =
-            tokio::time::timeout(spec.timeout + PATIENCE, everything).await
-        else {
+        let Some(line) = Line::open(keeper, timeout).await? else { return Ok(None) };
+        let everything =
+            async { tokio::join!(line.converse(request, self.options.limits.output), keeper.end()) };
+        let Ok((said, end)) = tokio::time::timeout(timeout.saturating_add(PATIENCE), everything).await else {
             return Err(SandboxError::Protocol("the keeper of a call does not answer".into()));
         };
-        let Some(report) = report.map_err(SandboxError::io("hear from a call"))? else {
-            let (usage, oom) = slot.after(&before, Usage::default())?;
-            // Without a result, a report or a reason, the interpreter went down with everything.
-            let is_outcome = oom || returned.is_some();
-            return Ok(is_outcome.then(|| killed_keeper(returned, oom, usage, began)));
-        };
-        let (usage, oom, end) = Self::understand(slot, &before, &report)?;
+        let Some(end) = end? else { return Ok(None) };
+        let wall_ms = began.elapsed().as_secs_f64() * 1e3;
+        let (usage, oom) = slot.after(&before, end.usage)?;
         Ok(Some(RawOutcome {
-            returned,
+            returned: said.returned,
             exit_code: end.exit_code.filter(|_| !end.timed_out),
             signal: end.signal.filter(|_| !end.timed_out),
             timed_out: end.timed_out,
             oom,
             disk_full: end.disk_full,
-            wall_ms: began.elapsed().as_secs_f64() * 1e3,
+            wall_ms,
             usage,
-            truncated: stdout.is_truncated || stderr.is_truncated,
-            stdout: stdout.text(),
-            stderr: stderr.text(),
+            truncated: said.stdout.is_truncated || said.stderr.is_truncated,
+            stdout: said.stdout.text(),
+            stderr: said.stderr.text(),
         }))
     }
 
-    fn plan(&self, spec: &CallSpec) -> CallPlan {
+    fn plan(&self) -> SlotPlan {
         let user = User::default();
-        CallPlan {
+        SlotPlan {
             disk: self.options.limits.effective_disk(),
             user: (user.uid, user.gid),
-            timeout: spec.timeout,
+            // The keeper is one of them.
             processes: self.options.limits.effective_pids() + 1,
             open_files: self.options.limits.open_files,
             cpu_seconds: self.options.limits.cpu_time.map(|time| time.as_secs().max(1)),
@@ -202,107 +194,5 @@ impl Zygote {
             hint: "pass smaller ones".into(),
         })?;
         Ok([&length.to_le_bytes()[..], &body].concat())
-    }
-
-    fn understand(
-        slot: &Slot,
-        before: &super::slots::Before,
-        report: &[u8],
-    ) -> Result<(Usage, bool, CallEnd), SandboxError> {
-        let report = postcard::from_bytes(report).map_err(|error| {
-            SandboxError::Protocol(format!("the keeper of a call said nonsense: {error}"))
-        })?;
-        match report {
-            KeeperReport::Failed(error) => Err(unsupported(&error)),
-            KeeperReport::Ended {
-                exit_code,
-                signal,
-                timed_out,
-                cpu_user_us,
-                cpu_system_us,
-                largest_process_bytes,
-                disk_full,
-            } => {
-                let measured = Usage {
-                    cpu_user_ms: Some(cpu_user_us as f64 / 1e3),
-                    cpu_system_ms: Some(cpu_system_us as f64 / 1e3),
-                    peak_rss_bytes: Some(largest_process_bytes),
-                    io_read_bytes: None,
-                    io_write_bytes: None,
-                };
-                let (usage, oom) = slot.after(before, measured)?;
-                Ok((usage, oom, CallEnd { exit_code, signal, timed_out, disk_full }))
-            }
-        }
-    }
-}
-
-struct CallEnd {
-    exit_code: Option<i32>,
-    signal: Option<i32>,
-    timed_out: bool,
-    disk_full: bool,
-}
-
-/// Our ends of what connects a call.
-struct Line {
-    stream: UnixStream,
-    status: Socket,
-    stdout: Reading,
-    stderr: Reading,
-}
-
-impl Line {
-    /// Opens everything and hands the other ends to the interpreter; `None` when it is dead.
-    async fn open(base: &Base, slot: &Slot, plan: &CallPlan) -> Result<Option<Self>, SandboxError> {
-        let (stream, their_stream) = stream_pair().map_err(SandboxError::io("open a stream for a call"))?;
-        let (status, their_status) =
-            channel::pair().map_err(SandboxError::io("open a channel for a call"))?;
-        let (stdout, their_stdout) = pipe_from_program()?;
-        let (stderr, their_stderr) = pipe_from_program()?;
-        let status = Socket::new(status).map_err(SandboxError::io("watch a call"))?;
-        let plan = postcard::to_allocvec(plan)
-            .map_err(|error| SandboxError::Protocol(format!("a plan cannot be written: {error}")))?;
-        status.send_bytes(&plan, &[]).await.map_err(SandboxError::io("send the plan of a call"))?;
-        let ends = [&their_stream, &their_status, &their_stdout, &their_stderr];
-        let descriptors: Vec<_> = ends.into_iter().chain(slot.joined()).map(AsFd::as_fd).collect();
-        if base.start_call(&descriptors).await.is_err() {
-            return Ok(None);
-        }
-        Ok(Some(Self { stream, status, stdout, stderr }))
-    }
-}
-
-fn stream_pair() -> io::Result<(UnixStream, OwnedFd)> {
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    let ours = std::os::unix::net::UnixStream::from(ours);
-    ours.set_nonblocking(true)?;
-    Ok((UnixStream::from_std(ours)?, theirs))
-}
-
-/// Reads the first message. What the code under test writes after it, or instead of it, is not believed further than
-/// that: it can lie about its own result and about nothing else.
-async fn read_result(stream: &mut UnixStream) -> Option<Returned> {
-    let length = stream.read_u32_le().await.ok().filter(|length| *length <= LONGEST_RESULT)?;
-    let mut body = vec![0; length as usize];
-    stream.read_exact(&mut body).await.ok()?;
-    serde_json::from_slice(&body).ok()
-}
-
-/// The zygote answered itself, because there was no fork; or the keeper was killed, by the kernel, after the result.
-fn killed_keeper(returned: Option<Returned>, oom: bool, usage: Usage, began: Instant) -> RawOutcome {
-    RawOutcome {
-        returned,
-        exit_code: None,
-        // Who was killed for memory was killed by this; of another end nothing is known.
-        signal: oom.then_some(libc::SIGKILL),
-        timed_out: false,
-        oom,
-        disk_full: false,
-        wall_ms: began.elapsed().as_secs_f64() * 1e3,
-        usage,
-        stdout: String::new(),
-        stderr: String::new(),
-        truncated: false,
     }
 }

@@ -3,6 +3,8 @@
 mod base;
 mod call;
 mod calls;
+mod keeper;
+mod line;
 mod slots;
 
 pub use call::{CallSpec, RawOutcome, Returned};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use menace_model::sandbox::{Limits, Usage};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::keeper::Keeper;
 use crate::SandboxError;
 use crate::native::backend::Shared;
 use crate::native::cgroup::Group;
@@ -29,6 +30,8 @@ pub(super) struct Slot {
 struct Place {
     group: Option<Group>,
     joined: Vec<OwnedFd>,
+    /// Who keeps the place; nobody before the first call, and after a call that was given up.
+    keeper: Option<Keeper>,
 }
 
 /// Counters of a place before a call.
@@ -54,7 +57,7 @@ impl Slots {
                 None
             };
             let joined = group.as_ref().map_or(Ok(Vec::new()), Group::late_join_descriptors)?;
-            places.push(Place { group, joined });
+            places.push(Place { group, joined, keeper: None });
         }
         Ok(Self {
             free: Arc::new(Mutex::new(places)),
@@ -75,6 +78,18 @@ impl Slot {
     /// Files through which the call joins.
     pub(super) fn joined(&self) -> &[OwnedFd] {
         self.place.as_ref().map_or(&[], |place| &place.joined)
+    }
+
+    /// Whoever keeps the place. A call that is given up does not give the keeper back, and so ends it.
+    pub(super) fn take_keeper(&mut self) -> Option<Keeper> {
+        self.place.as_mut()?.keeper.take()
+    }
+
+    /// Leaves the keeper to the next call.
+    pub(super) fn leave_keeper(&mut self, keeper: Keeper) {
+        if let Some(place) = &mut self.place {
+            place.keeper = Some(keeper);
+        }
     }
 
     fn group(&self) -> Option<&Group> {

@@ -21,16 +21,12 @@ const INLINE: u8 = 0;
 const IN_A_FILE: u8 = 1;
 
 /// Two ends of a channel. Neither is inherited by a program that is started.
-pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?)
 }
 
 /// Sends a message.
-pub(crate) fn send<T: Serialize>(
-    channel: impl AsFd,
-    message: &T,
-    descriptors: &[BorrowedFd],
-) -> io::Result<()> {
+pub fn send<T: Serialize>(channel: impl AsFd, message: &T, descriptors: &[BorrowedFd]) -> io::Result<()> {
     let mut bytes = vec![INLINE];
     bytes = postcard::to_extend(message, bytes).map_err(io::Error::other)?;
     if bytes.len() <= LONGEST_INLINE {
@@ -45,7 +41,7 @@ pub(crate) fn send<T: Serialize>(
 }
 
 /// Sends bytes as one message.
-pub(crate) fn send_bytes(channel: BorrowedFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
+pub fn send_bytes(channel: BorrowedFd, bytes: &[u8], descriptors: &[BorrowedFd]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
@@ -62,7 +58,7 @@ pub(crate) fn send_bytes(channel: BorrowedFd, bytes: &[u8], descriptors: &[Borro
 }
 
 /// Receives a message; `None` when the other end is closed.
-pub(crate) fn receive<T: DeserializeOwned>(channel: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
+pub fn receive<T: DeserializeOwned>(channel: impl AsFd) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
     let mut bytes = vec![0; LONGEST_INLINE + 1];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);

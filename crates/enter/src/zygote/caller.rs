@@ -1,0 +1,134 @@
+//! The caller: the rest of the way in, and then the call.
+
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::thread::UnshareFlags;
+
+use super::children;
+use super::messages::{CallStart, CallerReport, SlotPlan};
+use crate::rlimits::ResourceLimits;
+use crate::root::{Lower, Scratch, ScratchOptions, mount_terminals};
+use crate::{Step, StepError, capabilities, channel, descriptors, landlock, name_step, seccomp};
+
+/// Where `/workspace` of the base sandbox is, on which a call has a layer of its own.
+const WORKSPACE: &str = "/workspace";
+/// The descriptor of the stream of a call.
+const STREAM: i32 = 3;
+
+/// Goes in, waits for the call and returns when it is there. A caller that is not needed any more ends here.
+///
+/// # Safety
+///
+/// The calling process has one thread, and uses no descriptor afterwards but the standard streams and [`STREAM`].
+pub(super) unsafe fn become_caller(keeper: &OwnedFd, plan: &SlotPlan, joined: &[BorrowedFd]) {
+    // SAFETY: as the caller promises.
+    let scratch = match unsafe { enter(plan, joined) } {
+        Ok(scratch) => scratch,
+        Err(error) => {
+            // If nobody hears it, the keeper is dead, and so is this process at any moment.
+            drop(channel::send(keeper, &CallerReport::Failed(error), &[]));
+            end()
+        }
+    };
+    let (cpu_user_us, cpu_system_us) = children::taken_by_this_process();
+    let inside = CallerReport::Inside { cpu_user_us, cpu_system_us };
+    if channel::send(keeper, &inside, &[scratch.directory.as_fd()]).is_err() {
+        end();
+    }
+    match channel::receive::<CallStart>(keeper) {
+        Ok(Some((_, descriptors))) => {
+            // SAFETY: as the caller promises.
+            if unsafe { take_streams(&descriptors) }.is_err() {
+                end();
+            }
+            std::mem::forget((descriptors, scratch));
+        }
+        Ok(None) | Err(_) => end(),
+    }
+}
+
+/// # Safety
+///
+/// The calling process has one thread.
+unsafe fn enter(plan: &SlotPlan, joined: &[BorrowedFd]) -> Result<Scratch, StepError> {
+    // SAFETY: these namespaces are how this process sees mounts and System V objects; it holds none of the latter.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWIPC) }
+        .step(|| "create namespaces")?;
+    let root = Path::new("/");
+    let options = ScratchOptions {
+        size: plan.disk,
+        owner: plan.user,
+        workspace: Lower::CopyOnWrite(WORKSPACE.into()),
+        privileged: false,
+    };
+    // SAFETY: as the caller promises.
+    let scratch = unsafe { Scratch::mount(root, &options)? };
+    mount_terminals(root)?;
+    rustix::process::chdir(WORKSPACE).step(|| "enter the workspace")?;
+    rustix::process::setsid().step(|| "begin a session")?;
+    let limits = ResourceLimits {
+        open_files: plan.open_files,
+        processes: Some(plan.processes),
+        cpu_seconds: plan.cpu_seconds,
+        data_bytes: plan.data_bytes,
+    };
+    name_step(limits.apply(), "set resource limits")?;
+    // As late as possible: what was done before is not the call's.
+    for descriptor in joined {
+        rustix::io::write(descriptor, b"0").step(|| "join the cgroup")?;
+    }
+    // SAFETY: the cgroup namespace is only how this process sees paths of cgroups.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
+        .step(|| "create a cgroup namespace")?;
+    give_up_rights(&scratch)?;
+    children::unblock_signal();
+    // Code can look at itself, as it could outside.
+    set_dumpable_behavior(DumpableBehavior::Dumpable).step(|| "become dumpable")?;
+    Ok(scratch)
+}
+
+fn give_up_rights(scratch: &Scratch) -> Result<(), StepError> {
+    name_step(capabilities::drop_all(), "give up all capabilities")?;
+    name_step(capabilities::no_new_privileges(), "refuse new privileges")?;
+    let mut opened = Vec::new();
+    for path in ["/dev", "/proc", "/tmp", WORKSPACE] {
+        opened.push(File::open(path).step(|| format!("open {path}"))?);
+    }
+    let mut writable: Vec<_> = opened.iter().map(AsFd::as_fd).collect();
+    writable.push(scratch.directory.as_fd());
+    name_step(landlock::restrict(&writable), "restrict files with Landlock")?;
+    seccomp::install().step(|| "filter system calls")
+}
+
+/// Puts the descriptors of the call where they belong and closes everything else.
+///
+/// # Safety
+///
+/// Nothing in this process uses another descriptor afterwards.
+unsafe fn take_streams(descriptors: &[OwnedFd]) -> io::Result<()> {
+    let [stream, stdout, stderr] = descriptors else { return Err(io::ErrorKind::InvalidData.into()) };
+    let null = OwnedFd::from(File::open("/dev/null")?);
+    // First away from all places, so that none is taken before it was copied.
+    let sources = [&null, stdout, stderr, stream].map(|source| fcntl_dupfd_cloexec(source, STREAM + 1));
+    for (source, place) in sources.into_iter().zip(0..) {
+        let source = ManuallyDrop::new(source?);
+        // SAFETY: both are numbers of descriptors; what was at the place is not used any more, as the caller promises.
+        if unsafe { libc::dup2(source.as_raw_fd(), place) } == -1 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    std::mem::forget(null);
+    // SAFETY: as the caller promises.
+    unsafe { descriptors::close_all_but(&[0, 1, 2, STREAM]) }
+}
+
+fn end() -> ! {
+    // SAFETY: ends this process without running anything of the interpreter.
+    unsafe { libc::_exit(1) }
+}

@@ -1,0 +1,225 @@
+//! The keeper of a place for calls: one caller after the other.
+
+use std::fs::File;
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal};
+use rustix::thread::UnshareFlags;
+
+use super::caller::become_caller;
+use super::children::{self, Taken};
+use super::messages::{CallStart, CallerReport, KeeperReport, SlotPlan};
+use super::network;
+use crate::root::{mask_process_view, mount_full_process_view};
+use crate::{Step, StepError, channel, loopback, user_namespace};
+
+/// Where the kernel is told which process number to give next.
+const LAST_NUMBER: &str = "/proc/sys/kernel/ns_last_pid";
+
+struct Keeper<'a> {
+    control: &'a OwnedFd,
+    plan: SlotPlan,
+    /// Where the end of a child shows.
+    ends: OwnedFd,
+    /// So that every call has the same process numbers; not every kernel has it.
+    last_number: Option<File>,
+    /// What the interpreter does with an interrupt, for the callers.
+    interrupt: libc::sigaction,
+}
+
+/// A caller that is inside.
+struct Waiting {
+    number: i32,
+    channel: OwnedFd,
+    scratch: OwnedFd,
+    way_in: (u64, u64),
+}
+
+/// Keeps the place until nobody needs it any more. Returns in callers that have their call, and never in the keeper.
+///
+/// # Safety
+///
+/// The calling process has one thread, and a caller uses no descriptors but those of its call.
+pub(super) unsafe fn keep(control: OwnedFd, joined: &[BorrowedFd]) {
+    // A caller has closed them all by their numbers, and must not do it again.
+    let control = ManuallyDrop::new(control);
+    let keeper = match Keeper::prepare(&control) {
+        Ok(keeper) => ManuallyDrop::new(keeper),
+        Err(error) => fail(&control, error),
+    };
+    loop {
+        // SAFETY: as the caller promises.
+        let waiting = match unsafe { keeper.fork_caller(joined) } {
+            Ok(Some(waiting)) => waiting,
+            Ok(None) => return,
+            Err(error) => fail(&control, error),
+        };
+        keeper.say(&KeeperReport::Ready);
+        let report = keeper.watch(&waiting, keeper.hand_over_call(&waiting));
+        keeper.say(&report);
+    }
+}
+
+impl<'a> Keeper<'a> {
+    fn prepare(control: &'a OwnedFd) -> Result<Self, StepError> {
+        set_parent_process_death_signal(Some(Signal::KILL)).step(|| "tie this process to the zygote")?;
+        let plan: Option<(SlotPlan, _)> = channel::receive(control).step(|| "read the plan of calls")?;
+        let Some((plan, _)) = plan else { abandon() };
+        user_namespace::write_maps(plan.user, plan.user)?;
+        // SAFETY: the cgroup namespace is only how this process sees paths of cgroups.
+        unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
+            .step(|| "create a cgroup namespace")?;
+        let root = Path::new("/");
+        mount_full_process_view(root)?;
+        let last_number = File::options().write(true).open(LAST_NUMBER).ok();
+        mask_process_view(root)?;
+        loopback::bring_up()?;
+        children::block_signal();
+        // Before the first fork, so that there is no moment in which the code under test could look at the keeper.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "become undumpable")?;
+        Ok(Self {
+            control,
+            plan,
+            ends: children::ends().step(|| "watch for the end of children")?,
+            last_number,
+            interrupt: ignore_interrupts(),
+        })
+    }
+
+    /// Forks a caller and waits until it is inside; `None` in the caller when it has its call.
+    ///
+    /// # Safety
+    ///
+    /// As [`keep`].
+    unsafe fn fork_caller(&self, joined: &[BorrowedFd]) -> Result<Option<Waiting>, StepError> {
+        if let Some(file) = &self.last_number {
+            file.write_all_at(b"1", 0).step(|| format!("write {LAST_NUMBER}"))?;
+        }
+        network::renew_if_used()?;
+        let (channel, theirs) = channel::pair().step(|| "open a channel to a caller")?;
+        // SAFETY: the caller promises one thread.
+        let number = match unsafe { libc::fork() } {
+            -1 => return Err(io::Error::last_os_error()).step(|| "fork"),
+            0 => {
+                // SAFETY: a structure that sigaction(2) has filled.
+                unsafe { libc::sigaction(libc::SIGINT, &raw const self.interrupt, std::ptr::null_mut()) };
+                // SAFETY: as the caller promises.
+                unsafe { become_caller(&theirs, &self.plan, joined) };
+                std::mem::forget((channel, theirs));
+                return Ok(None);
+            }
+            number => number,
+        };
+        drop(theirs);
+        match channel::receive(&channel).step(|| "hear from a caller")? {
+            Some((CallerReport::Inside { cpu_user_us, cpu_system_us }, mut descriptors)) => {
+                let scratch = descriptors.pop().ok_or(io::Error::from(io::ErrorKind::InvalidData));
+                Ok(Some(Waiting {
+                    number,
+                    channel,
+                    scratch: scratch.step(|| "hear from a caller")?,
+                    way_in: (cpu_user_us, cpu_system_us),
+                }))
+            }
+            Some((CallerReport::Failed(error), _)) => Err(error),
+            None => Err(io::Error::from(io::ErrorKind::UnexpectedEof)).step(|| "hear from a caller"),
+        }
+    }
+
+    /// Waits for the next call and passes it on; returns when its time is over.
+    fn hand_over_call(&self, waiting: &Waiting) -> Option<Instant> {
+        let Ok(Some((call, descriptors))) = channel::receive::<CallStart>(self.control) else { abandon() };
+        let deadline = Instant::now().checked_add(call.timeout);
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        // If it fails, the caller has ended while it waited, which shows at once.
+        drop(channel::send(&waiting.channel, &call, &descriptors));
+        deadline
+    }
+
+    /// Waits for the end of the caller or of its time, then ends whatever else runs. When nobody waits for the report
+    /// any more it ends at once, and everything with it.
+    fn watch(&self, waiting: &Waiting, deadline: Option<Instant>) -> KeeperReport {
+        let mut taken = Taken::default();
+        let mut timed_out = false;
+        let status = loop {
+            match children::reap(&mut taken) {
+                Some((number, status)) if number == waiting.number => break status,
+                Some(_) => {}
+                None => {
+                    let mut left =
+                        deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+                    if left.is_some_and(|left| left.is_zero()) {
+                        timed_out = true;
+                        // SAFETY: -1 is every process of this namespace but this one, its first.
+                        unsafe { libc::kill(-1, libc::SIGKILL) };
+                        left = Some(Duration::from_secs(1));
+                    }
+                    self.wait_for_child(left);
+                }
+            }
+        };
+        children::end_all(&mut taken);
+        KeeperReport::Ended {
+            exit_code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
+            signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
+            timed_out,
+            cpu_user_us: taken.cpu_user_us.saturating_sub(waiting.way_in.0),
+            cpu_system_us: taken.cpu_system_us.saturating_sub(waiting.way_in.1),
+            largest_process_bytes: taken.largest_process_bytes,
+            disk_full: rustix::fs::fstatvfs(&waiting.scratch)
+                .is_ok_and(|state| state.f_bfree == 0 || state.f_ffree == 0),
+        }
+    }
+
+    /// Waits until a child ends, but not longer than this.
+    fn wait_for_child(&self, longest: Option<Duration>) {
+        // Nothing is sent on the channel during a call: what can happen to it is its end.
+        let mut polled =
+            [PollFd::new(&self.ends, PollFlags::IN), PollFd::new(self.control, PollFlags::empty())];
+        // A time that is too long for the kernel is longer than anybody waits.
+        let longest = longest.and_then(|longest| Timespec::try_from(longest).ok());
+        // When it fails, nothing is ready and the caller looks again.
+        drop(poll(&mut polled, longest.as_ref()).map_err(io::Error::from));
+        if !polled[1].revents().is_empty() {
+            abandon();
+        }
+        let mut signals = [0; 512];
+        // One signal stands for all children that have ended, and the caller looks for all of them.
+        drop(rustix::io::read(&self.ends, &mut signals).map_err(io::Error::from));
+    }
+
+    fn say(&self, report: &KeeperReport) {
+        if channel::send(self.control, report, &[]).is_err() {
+            abandon();
+        }
+    }
+}
+
+/// The first process of a namespace gets only signals for which it has handlers, and the interpreter has one for this.
+fn ignore_interrupts() -> libc::sigaction {
+    // SAFETY: all zero is a valid `sigaction`, and both live during the call.
+    unsafe {
+        let mut ignore: libc::sigaction = std::mem::zeroed();
+        ignore.sa_sigaction = libc::SIG_IGN;
+        let mut before: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(libc::SIGINT, &raw const ignore, &raw mut before);
+        before
+    }
+}
+
+fn fail(control: &OwnedFd, error: StepError) -> ! {
+    // Nobody listens any more if this fails.
+    drop(channel::send(control, &KeeperReport::Failed(error), &[]));
+    abandon()
+}
+
+fn abandon() -> ! {
+    // SAFETY: _exit(2) ends the process, and as it is the first one of its namespace, every other one in it.
+    unsafe { libc::_exit(1) }
+}

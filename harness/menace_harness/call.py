@@ -2,8 +2,8 @@
 
 import importlib
 import json
+import marshal
 import os
-import struct
 import sys
 import traceback
 
@@ -16,7 +16,6 @@ def perform(request):
     """Makes the call and describes its end. Only what ends the process itself is not described here."""
     stage = "import"
     try:
-        sys.path.insert(0, WORKSPACE)
         target = importlib.import_module(request["module"])
         stage = "lookup"
         for name in request["function"].split("."):
@@ -65,14 +64,15 @@ def shorten(text):
 
 
 def receive(stream):
-    """A message: its length as four bytes, then JSON."""
-    (length,) = struct.unpack("<I", read_exactly(stream, 4))
-    return json.loads(read_exactly(stream, length))
+    """What is to be called: its length as four bytes, then the format in which the interpreter keeps its own code."""
+    length = int.from_bytes(read_exactly(stream, 4), "little")
+    return marshal.loads(read_exactly(stream, length))
 
 
 def send(stream, message):
+    """The result: its length as four bytes, then JSON."""
     body = json.dumps(message).encode("utf-8", "surrogatepass")
-    data = struct.pack("<I", len(body)) + body
+    data = len(body).to_bytes(4, "little") + body
     while data:
         data = data[os.write(stream, data) :]
 

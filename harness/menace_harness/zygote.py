@@ -8,6 +8,7 @@ calls join. The keeper makes a copy for every call.
 import array
 import ctypes
 import gc
+import importlib.machinery
 import os
 import signal
 import socket
@@ -15,27 +16,21 @@ import sys
 
 from menace_harness import call
 
-# Modules that almost every program imports: a call gets them without reading a file.
-WARM = (
-    "abc asyncio base64 collections concurrent.futures contextlib copy csv dataclasses datetime decimal email.message "
-    "enum fractions functools glob hashlib heapq hmac html http.client importlib.metadata inspect io itertools json "
-    "locale logging math numbers operator os.path pathlib pickle platform queue random re secrets select shlex shutil "
-    "socket sqlite3 ssl stat statistics string struct subprocess tempfile textwrap threading time traceback types "
-    "typing unittest urllib.parse urllib.request uuid warnings weakref xml.etree.ElementTree zlib"
-).split()
-
 MOST_DESCRIPTORS = 24
 # Where the stream of a call is, in the copy that makes it.
 STREAM = 3
 
 
-def main(library_path):
+def main(library_path, warm):
+    # It was for this process alone.
+    os.environ.pop("LD_BIND_NOW", None)
     library = load(library_path)
-    warm_up()
+    warm_up(warm)
     # Keepers report over their own channels and are reaped by the kernel.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # A layer that is thrown away has no use for compiled files, and they would be listed as written.
     sys.dont_write_bytecode = True
+    prepare_imports()
     # What is there now stays: a collection in a fork would touch, and so copy, every page of it.
     gc.collect()
     gc.freeze()
@@ -59,13 +54,20 @@ def load(path):
     return library
 
 
-def warm_up():
-    for name in WARM:
+def warm_up(names):
+    """Imports what calls will import, so that they get it without reading a file."""
+    for name in names:
         try:
             __import__(name)
         except ImportError:
             # An interpreter that was built without a part of the standard library; what needs it will say so.
             pass
+
+
+def prepare_imports():
+    """Lets the interpreter look into the workspace once; what it sees there holds as long as the directory is the same."""
+    sys.path.insert(0, call.WORKSPACE)
+    importlib.machinery.PathFinder.find_spec("no module has this name")
 
 
 def receive(channel):
@@ -85,16 +87,15 @@ def start(library, channel, descriptors):
     """Starts a keeper. Returns in this process; the copies that the keeper makes run their calls and end."""
     control, *joined = descriptors
     numbers = (ctypes.c_int * len(joined))(*joined)
-    ctypes.pythonapi.PyOS_BeforeFork()
+    # What PyOS_AfterFork_Child repairs is not broken here: a copy has the one thread that there was, which holds no lock.
+    # Its hooks (new locks for threads, a new seed) would touch, and so copy, a third of the pages of a small call.
     if library.menace_slot(control, numbers, len(joined)) == 0:
         try:
-            ctypes.pythonapi.PyOS_AfterFork_Child()
             channel.detach()
             run(STREAM)
         finally:
             # Whatever happens, this copy must never go back to waiting.
             os._exit(1)
-    ctypes.pythonapi.PyOS_AfterFork_Parent()
     for descriptor in descriptors:
         os.close(descriptor)
 
@@ -102,8 +103,8 @@ def start(library, channel, descriptors):
 def run(stream):
     """The copy that makes the call."""
     request = call.receive(stream)
-    os.environ.clear()
-    os.environ.update(request["environment"])
+    if request["environment"]:
+        os.environ.update(request["environment"])
     result = call.perform(request)
     sys.stdout.flush()
     sys.stderr.flush()
@@ -112,4 +113,4 @@ def run(stream):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(sys.argv[1], sys.argv[2:])

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// What the calls are made to.
 const MODULE: &str = r#"
-import os, pathlib, signal, subprocess, sys, time
+import os, pathlib, signal, socket, subprocess, sys, time
 
 STATE = []
 
@@ -37,6 +37,23 @@ def write_temporary():
 def speak():
     print("to stdout")
     print("to stderr", file=sys.stderr)
+
+def serve(port):
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", port))
+        server.listen()
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            accepted = server.accept()[0]
+            client.sendall(b"x")
+            received = accepted.recv(1)
+            # Whoever closes first keeps the address for a minute.
+            accepted.close()
+            return client.recv(1) == b"" and received == b"x"
+
+def numbers():
+    child = subprocess.Popen(["true"])
+    child.wait()
+    return [os.getpid(), child.pid]
 
 def flood():
     sys.stdout.write("x" * (4 << 20))
@@ -209,6 +226,27 @@ async fn a_call_is_isolated() {
         // The clocks are those of the base sandbox, which are not ours either.
         assert!(is_own, "{kind} is shared with the host");
     }
+}
+
+#[tokio::test]
+async fn what_calls_leave_in_the_network_and_of_process_numbers_is_not_there_for_the_next() {
+    let stand = Stand::with(|options| options.parallel = 1).await;
+    let first = stand.value("numbers", &[]).await;
+    for _ in 0..3 {
+        assert_eq!(stand.value("serve", &[json!(8000)]).await, json!(true));
+        assert_eq!(stand.value("numbers", &[]).await, first);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_given_up_ends_and_leaves_its_place_to_the_next() {
+    let stand = Stand::with(|options| options.parallel = 1).await;
+    let call = CallSpec::new("shop", "loop");
+    for _ in 0..2 {
+        tokio::time::timeout(Duration::from_millis(200), stand.zygote.call(&call)).await.unwrap_err();
+        assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));
+    }
+    assert_eq!(stand.zygote.restarts(), 0, "the interpreter had to be started again");
 }
 
 #[tokio::test]

@@ -35,7 +35,10 @@ const LIBRARY_NAME: &str = "libmenace_enter.so";
 /// A program that makes the directory of the harness importable and starts the zygote, whatever isolated mode leaves
 /// out of the search path.
 const START: &str = "import sys; sys.path.insert(0, '/menace'); from menace_harness import zygote; \
-                     zygote.main('/menace/libmenace_enter.so')";
+                     zygote.main('/menace/libmenace_enter.so', sys.argv[1:])";
+
+/// Lets the loader find all functions at the start, and not in every copy again. The interpreter forgets the variable.
+const BIND_NOW: &str = "LD_BIND_NOW";
 
 /// A waiting interpreter. Dropping it ends it and the calls under way.
 pub(super) struct Base {
@@ -58,9 +61,11 @@ impl Base {
             .open("/dev/null")
             .map_err(SandboxError::io("open /dev/null"))?;
         let request = ExecRequest::default();
+        let mut environment = shared.environment.of_command(&sandbox.spec, &request);
+        environment.insert(BIND_NOW.into(), "1".into());
         let program = Program {
-            command: [options.python.as_str(), "-I", "-c", START].map(str::to_owned).to_vec(),
-            environment: shared.environment.of_command(&sandbox.spec, &request),
+            command: command(options),
+            environment,
             directory: "/".into(),
             cpu_seconds: None,
             alone: true,
@@ -78,6 +83,11 @@ impl Base {
     pub(super) async fn start_keeper(&self, descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
         self.channel.send_bytes(b"slot", descriptors).await
     }
+}
+
+fn command(options: &ZygoteOptions) -> Vec<String> {
+    let start = [options.python.as_str(), "-I", "-c", START];
+    start.into_iter().map(str::to_owned).chain(options.warm.iter().cloned()).collect()
 }
 
 fn spec(options: &ZygoteOptions) -> SandboxSpec {

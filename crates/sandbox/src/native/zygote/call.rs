@@ -18,7 +18,7 @@ pub struct CallSpec {
     pub arguments: Vec<Value>,
     /// Keyword arguments.
     pub keywords: Map<String, Value>,
-    /// Variables for this call, beside the standard ones.
+    /// Variables for this call, beside those of every sandbox.
     pub environment: BTreeMap<String, String>,
     /// How long it may take, the import included.
     #[serde(skip)]

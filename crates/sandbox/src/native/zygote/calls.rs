@@ -6,13 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use menace_enter::zygote::SlotPlan;
-use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
+use menace_model::sandbox::{Limits, User};
 use tokio::sync::Mutex;
 
 use super::base::Base;
 use super::call::{CallSpec, RawOutcome};
 use super::keeper::Keeper;
 use super::line::Line;
+use super::marshal;
 use super::slots::{Slot, Slots};
 use crate::SandboxError;
 use crate::native::NativeBackend;
@@ -29,6 +30,9 @@ pub struct ZygoteOptions {
     pub parallel: usize,
     /// What each call may use.
     pub limits: Limits,
+    /// Modules of the standard library that calls find imported. Each makes calls that import it cheaper by
+    /// milliseconds, and all others dearer by microseconds: a copy of the interpreter costs what it holds.
+    pub warm: Vec<String>,
 }
 
 impl ZygoteOptions {
@@ -40,6 +44,7 @@ impl ZygoteOptions {
             python: "python3".into(),
             parallel: cores * 2,
             limits: Limits { memory: None, disk: Some(64 << 20), ..Limits::default() },
+            warm: Vec::new(),
         }
     }
 }
@@ -48,6 +53,9 @@ impl ZygoteOptions {
 const ATTEMPTS: u32 = 4;
 /// How much longer than its time a call may take to be reported before its interpreter is given up.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a call is given is written to its process at once.
+const LONGEST_REQUEST: u32 = 1 << 30;
 
 /// Isolated calls of the functions of one repository.
 pub struct Zygote {
@@ -68,13 +76,30 @@ impl Zygote {
         let id = format!("zygote-{}", COUNTER.fetch_add(1, Ordering::Relaxed));
         let slots = Slots::new(&shared, &options.limits, options.parallel, &id)?;
         let base = Base::start(&shared, &options).await?;
-        Ok(Self {
+        let zygote = Self {
             shared,
             options,
             slots,
             base: Mutex::new(Some(Arc::new(base))),
             restarts: AtomicU64::new(0),
-        })
+        };
+        zygote.open_places().await?;
+        Ok(zygote)
+    }
+
+    /// Starts all keepers, so that the first calls need not wait for theirs.
+    async fn open_places(&self) -> Result<(), SandboxError> {
+        let base = self.base().await?;
+        let plan = self.plan();
+        let mut places = Vec::new();
+        for _ in 0..self.options.parallel {
+            let mut slot = self.slots.take().await;
+            if let Some(keeper) = Keeper::start(&base, &plan, slot.joined()).await? {
+                slot.leave_keeper(keeper);
+            }
+            places.push(slot);
+        }
+        Ok(())
     }
 
     /// How often the interpreter had to be started again.
@@ -85,7 +110,7 @@ impl Zygote {
     /// Makes a call in a sandbox of its own. What the code does is an outcome, never an error.
     pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
         let mut slot = self.slots.take().await;
-        let request = self.request(spec)?;
+        let request = request(spec)?;
         for _ in 0..ATTEMPTS {
             let Some(keeper) = self.keeper(&mut slot).await? else { continue };
             if let Some(outcome) = self.call_by(&keeper, &slot, spec.timeout, &request).await? {
@@ -180,19 +205,17 @@ impl Zygote {
             data_bytes: self.slots.data_bytes,
         }
     }
+}
 
-    fn request(&self, spec: &CallSpec) -> Result<Vec<u8>, SandboxError> {
-        let mut spec = spec.clone();
-        let standard = self.shared.environment.of_command(&SandboxSpec::default(), &ExecRequest::default());
-        for (name, value) in standard {
-            spec.environment.entry(name).or_insert(value);
-        }
-        let body = serde_json::to_vec(&spec)
-            .map_err(|error| SandboxError::Protocol(format!("a call cannot be written as JSON: {error}")))?;
-        let length = u32::try_from(body.len()).map_err(|_| SandboxError::Refused {
-            problem: "the arguments of a call are longer than 4 GiB".into(),
-            hint: "pass smaller ones".into(),
-        })?;
-        Ok([&length.to_le_bytes()[..], &body].concat())
-    }
+/// A message: its length, then what is called.
+fn request(spec: &CallSpec) -> Result<Vec<u8>, SandboxError> {
+    let value = serde_json::to_value(spec)
+        .map_err(|error| SandboxError::Protocol(format!("a call cannot be written: {error}")))?;
+    let body = marshal::to_bytes(&value);
+    let length = u32::try_from(body.len()).ok().filter(|length| *length <= LONGEST_REQUEST);
+    let length = length.ok_or_else(|| SandboxError::Refused {
+        problem: format!("the arguments of a call take {} bytes", body.len()),
+        hint: format!("{LONGEST_REQUEST} are the most; pass smaller ones"),
+    })?;
+    Ok([&length.to_le_bytes()[..], &body].concat())
 }

@@ -5,6 +5,7 @@ mod call;
 mod calls;
 mod keeper;
 mod line;
+mod marshal;
 mod slots;
 
 pub use call::{CallSpec, RawOutcome, Returned};

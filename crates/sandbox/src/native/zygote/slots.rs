@@ -1,5 +1,6 @@
 //! Places for calls: as many as may run at once, each with a control group that is used again and again.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +15,7 @@ use crate::native::limits;
 
 /// All places of a zygote.
 pub(super) struct Slots {
-    free: Arc<Mutex<Vec<Place>>>,
+    free: Arc<Mutex<VecDeque<Place>>>,
     permits: Arc<Semaphore>,
     /// Memory of each process, where no group limits that of all.
     pub(super) data_bytes: Option<u64>,
@@ -23,7 +24,7 @@ pub(super) struct Slots {
 /// A place that a call has.
 pub(super) struct Slot {
     place: Option<Place>,
-    free: Arc<Mutex<Vec<Place>>>,
+    free: Arc<Mutex<VecDeque<Place>>>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -48,7 +49,7 @@ impl Slots {
         id: &str,
     ) -> Result<Self, SandboxError> {
         let kept = limits::keep(limits, &shared.hierarchies);
-        let mut places = Vec::new();
+        let mut places = VecDeque::new();
         for number in 0..parallel {
             let id = format!("{id}-{number}");
             let group = if kept.needs_group() {
@@ -57,7 +58,7 @@ impl Slots {
                 None
             };
             let joined = group.as_ref().map_or(Ok(Vec::new()), Group::late_join_descriptors)?;
-            places.push(Place { group, joined, keeper: None });
+            places.push_back(Place { group, joined, keeper: None });
         }
         Ok(Self {
             free: Arc::new(Mutex::new(places)),
@@ -66,10 +67,10 @@ impl Slots {
         })
     }
 
-    /// Waits for a place.
+    /// Waits for a place, and takes the one that has been free for longest: its next caller is most likely inside.
     pub(super) async fn take(&self) -> Slot {
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
-        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         Slot { place, free: Arc::clone(&self.free), _permit: permit }
     }
 }

@@ -2,6 +2,7 @@
 
 mod backend;
 pub(crate) mod cgroup;
+mod cpu_time;
 mod exchange;
 mod handle;
 mod hints;

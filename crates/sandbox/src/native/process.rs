@@ -12,6 +12,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use super::cgroup::Group;
+use super::cpu_time;
 use super::pipes::{Reading, new_pipe, pipe_from_program, sender};
 use super::protocol::{End, Program, Report, Request};
 use super::sandbox::{Life, NativeSandbox};
@@ -213,11 +214,7 @@ impl NativeProcess {
         let mut oom = false;
         if let Some(group) = self.group.as_ref() {
             let now = group.usage()?;
-            // The kernel estimates how its exact sum is divided, and the estimate of a part can shrink.
-            let since = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
-            usage.cpu_user_ms = since(now.cpu_user_ms, self.before.usage.cpu_user_ms).or(usage.cpu_user_ms);
-            usage.cpu_system_ms =
-                since(now.cpu_system_ms, self.before.usage.cpu_system_ms).or(usage.cpu_system_ms);
+            (usage.cpu_user_ms, usage.cpu_system_ms) = cpu_time::between(&self.before.usage, &now, &usage);
             usage.peak_rss_bytes = now.peak_rss_bytes.or(usage.peak_rss_bytes);
             oom = group.oom_kills()?.unwrap_or(0) > self.before.oom_kills;
         }
@@ -410,7 +407,7 @@ impl CpuWatch {
 }
 
 fn total(usage: &Usage) -> f64 {
-    usage.cpu_user_ms.unwrap_or(0.0) + usage.cpu_system_ms.unwrap_or(0.0)
+    cpu_time::sum(usage).unwrap_or(0.0)
 }
 
 fn pipe_to_program() -> Result<(OwnedFd, pipe::Sender), SandboxError> {

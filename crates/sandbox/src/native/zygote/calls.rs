@@ -142,16 +142,15 @@ impl Zygote {
 
     /// The keeper of a place, with a caller that waits; `None` when it, or the interpreter, is dead.
     async fn keeper(&self, slot: &mut Slot) -> Result<Option<Keeper>, SandboxError> {
-        let keeper = match slot.take_keeper() {
-            Some(keeper) => keeper,
-            None => {
-                let base = self.base().await?;
-                let Some(keeper) = Keeper::start(&base, &self.plan(), slot.joined()).await? else {
-                    self.give_up(&base).await;
-                    return Ok(None);
-                };
-                keeper
-            }
+        let keeper = if let Some(keeper) = slot.take_keeper() {
+            keeper
+        } else {
+            let base = self.base().await?;
+            let Some(keeper) = Keeper::start(&base, &self.plan(), slot.joined()).await? else {
+                self.give_up(&base).await;
+                return Ok(None);
+            };
+            keeper
         };
         match tokio::time::timeout(PATIENCE, keeper.ready()).await {
             Ok(is_ready) => Ok(is_ready?.then_some(keeper)),

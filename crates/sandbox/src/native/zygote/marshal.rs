@@ -24,7 +24,9 @@ fn write(value: &Value, bytes: &mut Vec<u8>) {
         Value::Array(values) => {
             bytes.push(b'[');
             write_length(values.len(), bytes);
-            values.iter().for_each(|value| write(value, bytes));
+            for value in values {
+                write(value, bytes);
+            }
         }
         Value::Object(map) => {
             bytes.push(b'{');
@@ -64,15 +66,16 @@ fn write_number(number: &Number, bytes: &mut Vec<u8>) {
 }
 
 fn write_long(mut size: u64, is_negative: bool, bytes: &mut Vec<u8>) {
+    let mut count: i32 = 0;
     let mut digits = Vec::new();
     while size > 0 {
-        digits.push((size & ((1 << DIGIT_BITS) - 1)) as u16);
+        digits.extend(((size & ((1 << DIGIT_BITS) - 1)) as u16).to_le_bytes());
         size >>= DIGIT_BITS;
+        count += 1;
     }
-    let count = digits.len() as i32;
     bytes.push(b'l');
     bytes.extend((if is_negative { -count } else { count }).to_le_bytes());
-    digits.iter().for_each(|digit| bytes.extend(digit.to_le_bytes()));
+    bytes.extend(digits);
 }
 
 #[cfg(test)]

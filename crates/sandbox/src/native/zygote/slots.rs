@@ -11,7 +11,7 @@ use super::keeper::Keeper;
 use crate::SandboxError;
 use crate::native::backend::Shared;
 use crate::native::cgroup::Group;
-use crate::native::limits;
+use crate::native::{cpu_time, limits};
 
 /// All places of a zygote.
 pub(super) struct Slots {
@@ -108,10 +108,10 @@ impl Slot {
     pub(super) fn after(&self, before: &Before, measured: Usage) -> Result<(Usage, bool), SandboxError> {
         let Some(group) = self.group() else { return Ok((measured, false)) };
         let now = group.usage()?;
-        let since = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        let (cpu_user_ms, cpu_system_ms) = cpu_time::between(&before.usage, &now, &measured);
         let usage = Usage {
-            cpu_user_ms: since(now.cpu_user_ms, before.usage.cpu_user_ms).or(measured.cpu_user_ms),
-            cpu_system_ms: since(now.cpu_system_ms, before.usage.cpu_system_ms).or(measured.cpu_system_ms),
+            cpu_user_ms,
+            cpu_system_ms,
             peak_rss_bytes: now.peak_rss_bytes.or(measured.peak_rss_bytes),
             ..measured
         };

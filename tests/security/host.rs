@@ -31,6 +31,11 @@ struct Identity {
     system_files: BTreeMap<PathBuf, String>,
 }
 
+/// A process that has made namespaces and waits for the order to become a sandbox.
+fn is_spare(process: i32) -> bool {
+    fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "menace: spare")
+}
+
 impl Host {
     /// Looks at the host.
     pub(crate) fn look() -> Self {
@@ -62,6 +67,9 @@ impl Host {
             }
         }
         found.retain(|process| !launchers.contains(process));
+        let spares: Vec<i32> = found.iter().copied().filter(|process| is_spare(*process)).collect();
+        assert!(spares.len() <= launchers.len(), "a launcher has more than one spare process: {spares:?}");
+        found.retain(|process| !spares.contains(process));
         found
     }
 

@@ -62,7 +62,6 @@ pub(super) fn order(
         },
         mounts: spec.mounts.clone(),
         own_skeleton: own_skeleton(spec, extras),
-        host_name: HOST_NAME.into(),
         user: spec.user,
         // The first process counts too, and so do the leaders of programs.
         processes: Some(spec.limits.effective_pids() + 1),

@@ -26,7 +26,6 @@ pub(crate) struct Order {
     pub(crate) mounts: Vec<Mount>,
     /// The skeleton for this sandbox alone, when its mounts need places that the common one does not have.
     pub(crate) own_skeleton: Option<Vec<Entry>>,
-    pub(crate) host_name: String,
     pub(crate) user: User,
     pub(crate) processes: Option<u64>,
     pub(crate) open_files: u64,

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use menace_enter::mount::{BindAccess, pivot};
 use menace_enter::rlimits::ResourceLimits;
 use menace_enter::root::{
-    Scratch, ScratchOptions, build_skeleton, mount_full_process_view, mount_host_path, mount_process_view,
-    mount_terminals,
+    Entry, Scratch, ScratchOptions, build_skeleton, mount_full_process_view, mount_host_path,
+    mount_process_view, mount_terminals,
 };
 use menace_enter::{Step, StepError, capabilities, landlock, loopback, name_step, seccomp, user_namespace};
 use menace_model::sandbox::{Access, Mount};
@@ -17,6 +17,7 @@ use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_paren
 use rustix::thread::{Gid, Uid, UnshareFlags, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
 use crate::native::cgroup;
+use crate::native::launch::HOST_NAME;
 use crate::native::launcher::STAGE;
 use crate::native::protocol::{Kind, Order};
 
@@ -33,15 +34,34 @@ pub(super) struct Inside {
     pub(super) landlock_abi: u32,
 }
 
-/// Goes all the way in.
-pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepError> {
+/// Whether the way in begins as it does for almost all sandboxes, so that this part can be gone before there is an order.
+pub(in crate::native) fn begins_as_usual(order: &Order) -> bool {
+    order.kind == Kind::Final && order.own_skeleton.is_none() && !order.born_in_cgroup
+}
+
+/// The first part of the way in.
+pub(super) fn begin(kind: Kind, own_skeleton: Option<&[Entry]>) -> Result<(), StepError> {
     // If the launcher dies, this process dies, and with it everything in its process namespace.
     set_parent_process_death_signal(Some(Signal::KILL)).step(|| "tie this process to the launcher")?;
-    join_cgroups(joined)?;
-    let scratch = build_root(order)?;
-    rustix::system::sethostname(order.host_name.as_bytes()).step(|| "set the host name")?;
+    rustix::system::sethostname(HOST_NAME.as_bytes()).step(|| "set the host name")?;
     rustix::system::setdomainname(b"(none)").step(|| "set the domain name")?;
     loopback::bring_up()?;
+    let stage = Path::new(STAGE);
+    if let Some(entries) = own_skeleton {
+        // On top of the common one, which nobody can reach any more after the root has changed.
+        build_skeleton(stage, entries)?;
+    }
+    match kind {
+        Kind::Final => mount_process_view(stage)?,
+        Kind::Base => mount_full_process_view(stage)?,
+    }
+    mount_terminals(stage)
+}
+
+/// Goes the rest of the way, after [`begin`].
+pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepError> {
+    join_cgroups(joined)?;
+    let scratch = build_root(order)?;
     become_the_user(order)?;
     let io_counts = File::open("/proc/self/io").step(|| "open /proc/self/io")?;
     let mut inside = Inside { scratch, refusals: None, io_counts, landlock_abi: 0 };
@@ -64,25 +84,13 @@ fn join_cgroups(joined: &[OwnedFd]) -> Result<(), StepError> {
 }
 
 fn build_root(order: &Order) -> Result<Scratch, StepError> {
-    let stage = match &order.own_skeleton {
-        None => PathBuf::from(STAGE),
-        Some(entries) => {
-            // On top of the common one, which nobody can reach any more after the root has changed.
-            build_skeleton(Path::new(STAGE), entries)?;
-            PathBuf::from(STAGE)
-        }
-    };
-    match order.kind {
-        Kind::Final => mount_process_view(&stage)?,
-        Kind::Base => mount_full_process_view(&stage)?,
-    }
+    let stage = Path::new(STAGE);
     // SAFETY: this process has one thread: it was forked by the launcher, which has one.
-    let scratch = unsafe { Scratch::mount(&stage, &order.scratch)? };
-    mount_terminals(&stage)?;
+    let scratch = unsafe { Scratch::mount(stage, &order.scratch)? };
     for mount in &order.mounts {
-        mount_of_the_user(&stage, mount, &order.scratch)?;
+        mount_of_the_user(stage, mount, &order.scratch)?;
     }
-    pivot(&stage)?;
+    pivot(stage)?;
     Ok(scratch)
 }
 

@@ -8,6 +8,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::program::NotStarted;
 use crate::native::protocol::End;
 
 /// A child of the first process, on behalf of a request.
@@ -47,11 +48,14 @@ pub(super) enum Note {
     Problem(String),
 }
 
-impl Note {
-    pub(super) fn not_started(what: &str, error: &io::Error) -> Self {
-        Self::NotStarted { errno: error.raw_os_error().unwrap_or(libc::EIO), reason: what.to_owned() }
+impl From<&NotStarted> for Note {
+    fn from(failure: &NotStarted) -> Self {
+        let errno = failure.error.raw_os_error().unwrap_or(libc::EIO);
+        Self::NotStarted { errno, reason: failure.tried.to_owned() }
     }
+}
 
+impl Note {
     /// Takes the complete notes from the front of what was read.
     pub(super) fn all_in(unread: &mut Vec<u8>) -> Vec<Self> {
         let mut notes = Vec::new();
@@ -83,22 +87,30 @@ impl Job {
             // SAFETY: _exit(2) ends the process at once. A body that returns has nothing left to say.
             unsafe { libc::_exit(1) }
         };
-        let program = (kind == JobKind::Alone).then_some(child);
-        Ok(Self {
+        Ok(Self { notes: Some(File::from(read)), ..Self::of(id, kind, child) })
+    }
+
+    /// The job of a program that has the sandbox for itself.
+    pub(super) fn alone(id: u64, program: Pid) -> Self {
+        Self { program: Some(program), ..Self::of(id, JobKind::Alone, program) }
+    }
+
+    fn of(id: u64, kind: JobKind, child: Pid) -> Self {
+        Self {
             id,
             kind,
             child,
-            program,
-            notes: Some(File::from(read)),
+            program: None,
+            notes: None,
             last_note: None,
             io_before: (0, 0),
             unread: Vec::new(),
-        })
+        }
     }
 
-    /// Reads notes without waiting. The second value says, once, that there will be no more.
-    pub(super) fn read_notes(&mut self) -> (Vec<Note>, bool) {
-        let Some(pipe) = &mut self.notes else { return (Vec::new(), false) };
+    /// Reads notes without waiting.
+    pub(super) fn read_notes(&mut self) -> Vec<Note> {
+        let Some(pipe) = &mut self.notes else { return Vec::new() };
         let mut buffer = [0; 4096];
         let is_over = loop {
             match pipe.read(&mut buffer) {
@@ -111,7 +123,7 @@ impl Job {
         if is_over {
             self.notes = None;
         }
-        (Note::all_in(&mut self.unread), is_over)
+        Note::all_in(&mut self.unread)
     }
 
     /// The pipe, as long as notes can come.
@@ -121,7 +133,7 @@ impl Job {
 }
 
 /// Forks; `None` in the child.
-pub(super) fn fork() -> io::Result<Option<Pid>> {
+fn fork() -> io::Result<Option<Pid>> {
     // SAFETY: the processes inside a sandbox that run our code have one thread.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),

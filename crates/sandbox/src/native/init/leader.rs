@@ -8,10 +8,9 @@ use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 
-use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
 
-use super::jobs::{Note, fork, write_note};
+use super::jobs::{Note, write_note};
 use super::program::Executable;
 use super::serve::{block_signals, has_children, wait_for_child};
 use crate::native::protocol::End;
@@ -29,35 +28,13 @@ pub(super) fn lead(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) 
 fn run(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> io::Result<()> {
     set_child_subreaper(Pid::from_raw(1))?;
     block_signals(&[libc::SIGCHLD, libc::SIGTERM]);
-    let program = match start(executable, stdio)? {
+    let program = match executable.start(stdio) {
         Ok(program) => program,
-        Err(note) => return write_note(notes, &note),
+        Err(failure) => return write_note(notes, &Note::from(&failure)),
     };
     write_note(notes, &Note::Started(program.as_raw_pid()))?;
     let end = watch(program);
     write_note(notes, &Note::Ended(end))
-}
-
-/// Starts the program and waits until the kernel has accepted it.
-fn start(executable: &Executable, stdio: &[OwnedFd]) -> io::Result<Result<Pid, Note>> {
-    let (from_child, to_leader) = pipe_with(PipeFlags::CLOEXEC)?;
-    let Some(child) = fork()? else {
-        let (what, error) = executable.become_it(stdio, &to_leader);
-        drop(write_note(&to_leader, &Note::not_started(what, &error)));
-        // SAFETY: as above.
-        unsafe { libc::_exit(127) }
-    };
-    drop(to_leader);
-    // The end of the pipe is closed by a successful execve and by nothing else.
-    let mut notes = Vec::new();
-    io::Read::read_to_end(&mut fs::File::from(from_child), &mut notes)?;
-    match Note::all_in(&mut notes).pop() {
-        None => Ok(Ok(child)),
-        Some(note) => {
-            wait_for_child(Some(child), 0);
-            Ok(Err(note))
-        }
-    }
 }
 
 /// Waits for the end of the program; SIGTERM from the first process means to kill all that it started.

@@ -8,6 +8,8 @@ mod leader;
 mod program;
 mod serve;
 
+pub(super) use enter::begins_as_usual;
 pub(super) use files::Layer;
 pub(super) use inspect::namespaces;
-pub(super) use serve::{keep_only, main};
+pub(super) use program::forget_handlers;
+pub(super) use serve::{keep_only, main, spare_main};

@@ -1,20 +1,40 @@
-//! From a forked process to the user's program.
+//! From a request to the user's program.
 
-use std::ffi::{CString, NulError};
+use std::ffi::{CString, NulError, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::ptr;
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
 use crate::native::protocol::Program;
 
-/// A program in the form that the kernel takes. It is made before the fork, so that the child only makes system calls.
+/// What a process needs for its few calls before it is the program.
+const STACK: usize = 64 << 10;
+
+/// A program in the form that the kernel takes.
 pub(super) struct Executable {
     arguments: Vec<CString>,
     environment: Vec<CString>,
     directory: CString,
     cpu_seconds: Option<u64>,
+}
+
+/// Why a program could not be started: what was tried, and what the kernel said.
+#[derive(Debug)]
+pub(super) struct NotStarted {
+    pub(super) tried: &'static str,
+    pub(super) error: io::Error,
+}
+
+/// What the new process reads and writes in the memory of its parent.
+struct Attempt<'a> {
+    executable: &'a Executable,
+    stdio: &'a [OwnedFd],
+    /// Both end with a null pointer and point to strings of the executable.
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    failure: Option<NotStarted>,
 }
 
 impl Executable {
@@ -30,58 +50,107 @@ impl Executable {
         })
     }
 
-    /// Becomes the program. Returns only if that is impossible, with what was tried, and then the pipe for notes is the
-    /// only thing that is open beside the standard streams. The program does not get it: it is closed on exec.
-    pub(super) fn become_it(&self, stdio: &[OwnedFd], notes: &OwnedFd) -> (&'static str, io::Error) {
-        match self.prepare(stdio, notes) {
-            Ok(()) => ("execute", self.execute()),
-            Err(failure) => failure,
+    /// Starts the program in a new process. The process uses the memory of this one, which stands still until the kernel
+    /// has accepted the program: nothing is copied, and whether it could be started is known at once.
+    pub(super) fn start(&self, stdio: &[OwnedFd]) -> Result<Pid, NotStarted> {
+        let mut attempt = Attempt {
+            executable: self,
+            stdio,
+            arguments: pointers(&self.arguments),
+            environment: pointers(&self.environment),
+            failure: None,
+        };
+        let mut stack = vec![0_u128; STACK / size_of::<u128>()];
+        // SAFETY: the end of a live and aligned allocation, from which the stack grows down. CLONE_VFORK keeps this process,
+        // and with it the stack, the attempt and errno, from being used by anybody but the child until the child has its
+        // own memory or is gone; and this process has one thread.
+        let child = unsafe {
+            libc::clone(
+                become_the_program,
+                stack.as_mut_ptr().add(stack.len()).cast::<c_void>(),
+                libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+                (&raw mut attempt).cast::<c_void>(),
+            )
+        };
+        let child = Pid::from_raw(child.max(0));
+        let child = child
+            .ok_or_else(|| NotStarted { tried: "start a process", error: io::Error::last_os_error() })?;
+        match attempt.failure {
+            None => Ok(child),
+            Some(failure) => {
+                // It has ended, and only that is to be known of it.
+                drop(waitpid(Some(child), WaitOptions::empty()).map_err(io::Error::from));
+                Err(failure)
+            }
         }
     }
+}
 
-    fn prepare(&self, stdio: &[OwnedFd], notes: &OwnedFd) -> Result<(), (&'static str, io::Error)> {
-        rustix::process::setsid().map_err(|error| ("start a session", error.into()))?;
+/// The whole life of the process before it is the program.
+extern "C" fn become_the_program(attempt: *mut c_void) -> c_int {
+    // SAFETY: it is the attempt of the parent, which stands still.
+    let attempt = unsafe { &mut *attempt.cast::<Attempt>() };
+    attempt.failure = Some(match attempt.prepare() {
+        Ok(()) => NotStarted { tried: "execute", error: attempt.execute() },
+        Err(failure) => failure,
+    });
+    // SAFETY: _exit(2) ends the process at once, without running what its parent has to do at its own end.
+    unsafe { libc::_exit(127) }
+}
+
+impl Attempt<'_> {
+    fn prepare(&self) -> Result<(), NotStarted> {
+        let failed =
+            |tried: &'static str| move |error: rustix::io::Errno| NotStarted { tried, error: error.into() };
+        rustix::process::setsid().map_err(failed("start a session"))?;
         reset_signals();
-        for (number, descriptor) in (0..).zip(stdio) {
-            // SAFETY: dup2 replaces descriptors 0 to 2, which nothing in this process owns: they are /dev/null.
+        for (number, descriptor) in (0..).zip(self.stdio) {
+            // SAFETY: dup2 replaces descriptors 0 to 2 of this process, which nothing in it owns: they are /dev/null.
             if unsafe { libc::dup2(descriptor.as_raw_fd(), number) } < 0 {
-                return Err(("connect the standard streams", io::Error::last_os_error()));
+                return Err(NotStarted {
+                    tried: "connect the standard streams",
+                    error: io::Error::last_os_error(),
+                });
             }
         }
         // Before the working directory is entered: `/proc/self/fd/7` as one would hand a descriptor of ours to the program
         // (CVE-2024-21626).
-        // SAFETY: this process uses nothing else from here on to its end, or to the program.
-        unsafe { menace_enter::descriptors::close_all_but(&[0, 1, 2, notes.as_raw_fd()]) }
-            .map_err(|error| ("close what the program must not have", error))?;
-        rustix::process::chdir(self.directory.as_c_str())
-            .map_err(|error| ("enter the working directory", error.into()))?;
-        if let Some(seconds) = self.cpu_seconds {
+        // SAFETY: this process uses nothing else from here on; its descriptors are copies of the parent's.
+        unsafe { menace_enter::descriptors::close_all_but(&[0, 1, 2]) }
+            .map_err(|error| NotStarted { tried: "close what the program must not have", error })?;
+        rustix::process::chdir(self.executable.directory.as_c_str())
+            .map_err(failed("enter the working directory"))?;
+        if let Some(seconds) = self.executable.cpu_seconds {
             // At the first of the two the kernel sends SIGXCPU, which says why; at the second it kills who ignores it.
             let limit = Rlimit { current: Some(seconds), maximum: Some(seconds + 1) };
-            setrlimit(Resource::Cpu, limit).map_err(|error| ("limit CPU time", error.into()))?;
+            setrlimit(Resource::Cpu, limit).map_err(failed("limit CPU time"))?;
         }
         Ok(())
     }
 
     fn execute(&self) -> io::Error {
-        let arguments = pointers(&self.arguments);
-        let environment = pointers(&self.environment);
-        let Some(program) = self.arguments.first() else { return io::ErrorKind::InvalidInput.into() };
-        // execvpe looks in the PATH of the calling process, which therefore becomes that of the program.
-        // SAFETY: this process has one thread, and nothing reads the environment while it is changed.
+        let Some(program) = self.executable.arguments.first() else {
+            return io::ErrorKind::InvalidInput.into();
+        };
+        // execvpe looks in the PATH of the calling process, which therefore is that of the program for this call.
+        // SAFETY: the parent, whose variable this is as well, has one thread, which stands still; it finds what it had. Both
+        // arrays end with a null pointer and point to C strings that live as long as the executable.
         unsafe {
-            libc::clearenv();
-            for assignment in &self.environment {
-                libc::putenv(assignment.as_ptr().cast_mut());
-            }
+            let before = environ;
+            environ = self.environment.as_ptr();
+            libc::execvpe(program.as_ptr(), self.arguments.as_ptr(), self.environment.as_ptr());
+            let error = io::Error::last_os_error();
+            environ = before;
+            error
         }
-        // SAFETY: both arrays end with a null pointer and point to C strings that live as long as `self`.
-        unsafe { libc::execvpe(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
-        io::Error::last_os_error()
     }
 }
 
-fn pointers(strings: &[CString]) -> Vec<*const libc::c_char> {
+unsafe extern "C" {
+    static mut environ: *const *const c_char;
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
 }
 
@@ -101,7 +170,7 @@ pub(super) fn reset_signals() {
 /// Lets go of every handler and every ignored signal that the process had from which the launcher was forked. The kernel
 /// keeps signals of programs from the first process, but only those without a handler; and a handler of another process
 /// writes to descriptors that are others by now.
-pub(super) fn forget_handlers() {
+pub(in crate::native) fn forget_handlers() {
     for signal in 1..=libc::SIGRTMAX() {
         // SAFETY: no code of ours runs in a signal context. What cannot be changed, SIGKILL and SIGSTOP, has no handler.
         unsafe { libc::signal(signal, libc::SIG_DFL) };

@@ -1,5 +1,6 @@
 //! The loop of a sandbox's first process: requests in, reports out, children reaped, refused system calls counted.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -9,13 +10,13 @@ use menace_model::sandbox::Denial;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process};
 
-use super::enter::{Inside, enter};
+use super::enter::{Inside, begin, enter};
 use super::files;
 use super::inspect::{children_usage, disk_is_full, inspect, io_counts, usage_numbers};
 use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
-use super::program::{Executable, forget_handlers, reset_signals};
-use crate::native::protocol::{End, Joining, Order, Program, Report, Request, Work};
+use super::program::{Executable, NotStarted, reset_signals};
+use crate::native::protocol::{End, Joining, Kind, Order, Program, Report, Request, Work};
 use menace_enter::channel::{receive, send};
 
 /// How long something that was killed may take to be gone.
@@ -31,12 +32,54 @@ pub(in crate::native) fn main(order: &Order, channel: &OwnedFd, joined: Vec<Owne
     unsafe { libc::_exit(code) }
 }
 
+/// The whole life of a first process that was made ahead: it waits for its order where the way in begins to differ.
+pub(in crate::native) fn spare_main(launcher: OwnedFd) -> ! {
+    // Whoever looks at the processes of the host can tell that no sandbox was left behind here.
+    let begun = name_this_process(c"menace: spare")
+        .and_then(|()| arrive(&launcher, &[]))
+        .and_then(|()| begin(Kind::Final, None));
+    let code = match receive::<Order>(&launcher) {
+        Ok(Some((order, descriptors))) => {
+            let mut descriptors = descriptors.into_iter();
+            let served = descriptors.next().ok_or(()).and_then(|channel| {
+                let mut init = go_in(&order, &channel, descriptors.collect(), begun)?;
+                // The launcher makes the next one now.
+                drop(launcher);
+                init.serve(&channel).map_err(drop)
+            });
+            i32::from(served.is_err())
+        }
+        Ok(None) | Err(_) => 1,
+    };
+    // SAFETY: as above.
+    unsafe { libc::_exit(code) }
+}
+
 /// Goes in and says so. An error was reported when this returns.
 fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init, ()> {
-    forget_handlers();
+    let begun = arrive(channel, &joined).and_then(|()| begin(order.kind, order.own_skeleton.as_deref()));
+    go_in(order, channel, joined, begun)
+}
+
+fn name_this_process(name: &CStr) -> Result<(), StepError> {
+    rustix::thread::set_name(name).step(|| "name a process")
+}
+
+/// Leaves behind what belongs to the launcher.
+fn arrive(channel: &OwnedFd, joined: &[OwnedFd]) -> Result<(), StepError> {
     reset_signals();
-    let result = keep_only(channel, &joined)
-        .step(|| "close inherited files")
+    keep_only(channel, joined).step(|| "close inherited files")
+}
+
+/// Goes the rest of the way in and says so. An error was reported when this returns.
+fn go_in(
+    order: &Order,
+    channel: &OwnedFd,
+    joined: Vec<OwnedFd>,
+    begun: Result<(), StepError>,
+) -> Result<Init, ()> {
+    let result = begun
+        .and_then(|()| name_this_process(c"menace: sandbox"))
         .and_then(|()| if order.joins_later { receive_joined(channel) } else { Ok(joined) })
         .and_then(|joined| enter(order, &joined));
     match result {
@@ -198,17 +241,23 @@ impl Init {
         if stdio.len() < 3 {
             return self.keep(channel, id, Err(lost_descriptors()));
         }
-        let started = if program.alone {
-            Job::start(id, JobKind::Alone, |notes| {
-                let (what, error) = executable.become_it(stdio, notes);
-                drop(write_note(notes, &Note::not_started(what, &error)));
-                // SAFETY: _exit(2) ends the process at once.
-                unsafe { libc::_exit(127) }
-            })
-        } else {
-            Job::start(id, JobKind::Led, |notes| lead(&executable, stdio, notes))
-        };
-        self.keep(channel, id, started)
+        if !program.alone {
+            return self.keep(
+                channel,
+                id,
+                Job::start(id, JobKind::Led, |notes| lead(&executable, stdio, notes)),
+            );
+        }
+        match executable.start(stdio) {
+            Ok(program) => {
+                self.keep(channel, id, Ok(Job::alone(id, program)))?;
+                send(channel, &Report::Started { job: id }, &[])
+            }
+            Err(NotStarted { tried, error }) => {
+                let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                send(channel, &Report::NotStarted { job: id, errno, reason: tried.into() }, &[])
+            }
+        }
     }
 
     fn work(&mut self, channel: &OwnedFd, id: u64, work: &Work, descriptors: Vec<OwnedFd>) -> io::Result<()> {
@@ -257,18 +306,13 @@ impl Init {
     /// Reads notes of jobs that are under way. Their ends are reported when their processes are reaped.
     fn read_notes(&mut self, channel: &OwnedFd) -> io::Result<()> {
         for job in &mut self.jobs {
-            let (notes, is_over) = job.read_notes();
-            for note in notes {
+            for note in job.read_notes() {
                 if let Note::Started(program) = note {
                     job.program = Pid::from_raw(program);
                     send(channel, &Report::Started { job: job.id }, &[])?;
                 } else {
                     job.last_note = Some(note);
                 }
-            }
-            // A program of its own closes the pipe when it begins, without a word.
-            if is_over && job.kind == JobKind::Alone && job.last_note.is_none() {
-                send(channel, &Report::Started { job: job.id }, &[])?;
             }
         }
         Ok(())

@@ -4,6 +4,8 @@
 //! starts itself again, once, and sends orders; each sandbox is then a fork of a small process that has prepared all
 //! that sandboxes share. It ends when its caller does, and the sandboxes end with it.
 
+mod spare;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -14,6 +16,7 @@ use menace_enter::root::build_skeleton;
 use menace_enter::{Step, StepError, mount, seccomp, user_namespace};
 use rustix::thread::UnshareFlags;
 
+use self::spare::{Spares, Wanted};
 use super::init;
 use super::protocol::{Order, Preparation, Report};
 use menace_enter::channel::{receive, send};
@@ -42,6 +45,7 @@ pub(super) fn forked_main(channel: &OwnedFd) -> ! {
 fn serve(channel: &OwnedFd) -> io::Result<()> {
     // Ctrl-C in a terminal is for the caller, who then ends us in order.
     rustix::process::setsid().map(drop)?;
+    init::forget_handlers();
     let Some((preparation, _)) = receive::<Preparation>(channel)? else { return Ok(()) };
     match prepare(&preparation) {
         Ok(()) => send(channel, &Report::Ready { left_out: Vec::new() }, &[])?,
@@ -49,10 +53,18 @@ fn serve(channel: &OwnedFd) -> io::Result<()> {
     }
     let namespaces = namespaces();
     forget_children();
-    while let Some((order, descriptors)) = receive::<Order>(channel)? {
-        launch(namespaces, &order, descriptors);
+    let mut spares = Spares::new(namespaces);
+    loop {
+        // Making the next one would take the processors from the last one until it is inside.
+        if spares.wait_for_order(channel)? == Wanted::Spare {
+            spares.refill();
+            continue;
+        }
+        let Some((order, descriptors)) = receive::<Order>(channel)? else { return Ok(()) };
+        if let Some(descriptors) = spares.launch(&order, descriptors) {
+            launch(namespaces, &order, descriptors);
+        }
     }
-    Ok(())
 }
 
 fn prepare(preparation: &Preparation) -> Result<(), StepError> {

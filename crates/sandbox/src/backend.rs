@@ -20,6 +20,14 @@ pub trait Backend: Send + Sync {
     /// Makes a sandbox. Whatever goes wrong, nothing of it is left behind.
     async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
+    /// Runs one command in a sandbox of its own, which is made for it and destroyed after it.
+    async fn run(&self, spec: SandboxSpec, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
+        let sandbox = self.create(spec).await?;
+        let outcome = sandbox.exec(request.exclusive()).await;
+        sandbox.destroy().await?;
+        outcome
+    }
+
     /// Makes a sandbox with the files of a snapshot, from the same host directories.
     async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError>;
 }

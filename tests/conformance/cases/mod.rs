@@ -10,6 +10,7 @@ pub(crate) mod lifetime;
 pub(crate) mod measures;
 pub(crate) mod output;
 pub(crate) mod pausing;
+pub(crate) mod single;
 pub(crate) mod snapshots;
 pub(crate) mod specs;
 pub(crate) mod streams;

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use menace_model::sandbox::{Capabilities, Controller, PauseMethod, SandboxSpec, User};
+use menace_model::sandbox::{
+    Capabilities, Controller, ExecOutcome, ExecRequest, PauseMethod, SandboxSpec, User,
+};
 
 use super::cgroup::{Hierarchies, OwnerGroup, Record, Sources};
 use super::handle::Launcher;
@@ -105,6 +107,10 @@ impl Backend for NativeBackend {
 
     async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
         Ok(Arc::new(NativeSandbox::create(&self.shared, spec).await?))
+    }
+
+    async fn run(&self, spec: SandboxSpec, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
+        NativeSandbox::run(&self.shared, spec, request).await
     }
 
     async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError> {

@@ -8,11 +8,18 @@ use menace_model::sandbox::Usage;
 /// The group's sum is exact and nobody can hide from it: a child that ended while its parent ignored that is in it. But
 /// its two parts are divided anew at each look, as the ticks fell since the beginning, and the difference between two
 /// looks may even be negative. So the sum is divided as the kernel divides the time of the processes.
-pub(super) fn between(before: &Usage, after: &Usage, by_processes: &Usage) -> (Option<f64>, Option<f64>) {
+///
+/// What processes of ours took in the group meanwhile is not the command's.
+pub(super) fn between(
+    before: &Usage,
+    after: &Usage,
+    by_processes: &Usage,
+    ours_ms: f64,
+) -> (Option<f64>, Option<f64>) {
     let (Some(then), Some(now)) = (sum(before), sum(after)) else {
         return (by_processes.cpu_user_ms, by_processes.cpu_system_ms);
     };
-    let taken = (now - then).max(0.0);
+    let taken = (now - then - ours_ms).max(0.0);
     let in_kernel = taken * share_of_kernel(by_processes).or_else(|| share_of_kernel(after)).unwrap_or(0.0);
     (Some(taken - in_kernel), Some(in_kernel))
 }
@@ -37,21 +44,24 @@ mod tests {
     #[test]
     fn the_groups_sum_is_divided_as_the_time_of_the_processes() {
         // The group's own user time went down.
-        let taken = between(&usage(10.0, 10.0), &usage(9.5, 14.5), &usage(1.0, 1.0));
-        assert_eq!(taken, (Some(2.0), Some(2.0)));
+        let taken = between(&usage(10.0, 10.0), &usage(9.5, 14.5), &usage(1.0, 1.0), 0.5);
+        assert_eq!(taken, (Some(1.75), Some(1.75)));
     }
 
     #[test]
     fn without_time_of_processes_it_is_divided_as_the_groups() {
-        let taken = between(&usage(0.0, 0.0), &usage(3.0, 1.0), &usage(0.0, 0.0));
+        let taken = between(&usage(0.0, 0.0), &usage(3.0, 1.0), &usage(0.0, 0.0), 0.0);
         assert_eq!(taken, (Some(3.0), Some(1.0)));
-        assert_eq!(between(&usage(1.0, 0.0), &usage(1.0, 0.0), &usage(0.0, 0.0)), (Some(0.0), Some(0.0)));
+        assert_eq!(
+            between(&usage(1.0, 0.0), &usage(1.0, 0.0), &usage(0.0, 0.0), 0.0),
+            (Some(0.0), Some(0.0))
+        );
     }
 
     #[test]
     fn without_a_group_it_is_that_of_the_processes() {
         let nothing = Usage::default();
-        assert_eq!(between(&nothing, &nothing, &usage(3.0, 1.0)), (Some(3.0), Some(1.0)));
-        assert_eq!(between(&nothing, &nothing, &nothing), (None, None));
+        assert_eq!(between(&nothing, &nothing, &usage(3.0, 1.0), 9.0), (Some(3.0), Some(1.0)));
+        assert_eq!(between(&nothing, &nothing, &nothing, 0.0), (None, None));
     }
 }

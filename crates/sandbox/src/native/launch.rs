@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use menace_enter::root::{Entry, Lower, ScratchOptions};
-use menace_model::sandbox::{SandboxSpec, User, Workspace};
+use menace_model::sandbox::{ExecRequest, SandboxSpec, User, Workspace};
 use tokio::io::unix::AsyncFd;
 
 use super::backend::Shared;
@@ -12,9 +12,10 @@ use super::cgroup::Group;
 use super::handle::unsupported;
 use super::host_view::{Host, host_view, toolchain_of};
 use super::limits;
-use super::protocol::{Joining, Kind, Order, Report};
+use super::process::Command;
+use super::protocol::{Joining, Kind, Order, Report, Request};
 use super::sandbox::random;
-use super::wire::Socket;
+use super::wire::{FIRST_JOB, Socket};
 use crate::SandboxError;
 use menace_enter::channel;
 
@@ -131,6 +132,25 @@ impl Launch {
             // It failed before it wanted them, and says why.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             result => result.map_err(SandboxError::io("send cgroups to a sandbox")),
+        }
+    }
+
+    /// Asks for the command that is to begin as soon as the first process is inside.
+    pub(super) async fn ask_for(
+        &self,
+        spec: &SandboxSpec,
+        shared: &Shared,
+        request: ExecRequest,
+        counts_cpu: bool,
+    ) -> Result<Command, SandboxError> {
+        let (command, program, descriptors) =
+            Command::prepare(spec, &shared.environment, request, counts_cpu)?;
+        let run = Request::Run { job: FIRST_JOB, program, once: true };
+        let descriptors = descriptors.each_ref().map(AsFd::as_fd);
+        match self.socket.send(&run, &descriptors).await {
+            // It failed on its way in, and says why.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(command),
+            result => result.map(|()| command).map_err(SandboxError::io("ask for a command")),
         }
     }
 

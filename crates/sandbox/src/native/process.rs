@@ -7,16 +7,17 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use menace_model::sandbox::{ExecOutcome, ExecRequest, Usage, WORKSPACE};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec, Usage, WORKSPACE};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use super::cgroup::Group;
 use super::cpu_time;
-use super::pipes::{Reading, new_pipe, pipe_from_program, sender};
+use super::pipes::{Kept, Reading, new_pipe, pipe_from_program, sender};
 use super::protocol::{End, Program, Report, Request};
 use super::sandbox::{Life, NativeSandbox};
 use super::wire::{Answers, Wire};
+use crate::environment::BaseEnvironment;
 use crate::{Event, Process, SandboxError};
 
 /// How much is read at once.
@@ -36,7 +37,7 @@ pub(super) struct NativeProcess {
     stdin: Stdin,
     stdout: Reading,
     stderr: Reading,
-    began: Instant,
+    began: Began,
     deadline: Option<tokio::time::Instant>,
     cpu: Option<CpuWatch>,
     before: Before,
@@ -46,6 +47,57 @@ pub(super) struct NativeProcess {
     left: (usize, usize),
     is_over: bool,
     buffer: Vec<u8>,
+}
+
+/// A command before it runs: our ends of what connects us with it.
+pub(super) struct Command {
+    program: String,
+    directory: PathBuf,
+    stdin: pipe::Sender,
+    stdout: Reading,
+    stderr: Reading,
+    input: Vec<u8>,
+    timeout: Option<Duration>,
+}
+
+impl Command {
+    /// Opens what connects us with a command; the second and third value are for the first process of the sandbox.
+    pub(super) fn prepare(
+        spec: &SandboxSpec,
+        base: &BaseEnvironment,
+        request: ExecRequest,
+        counts_cpu: bool,
+    ) -> Result<(Self, Program, [OwnedFd; 3]), SandboxError> {
+        let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
+            problem: "no command was given".into(),
+            hint: "name a program and its arguments".into(),
+        })?;
+        let (stdin_for_program, stdin) = pipe_to_program()?;
+        let (stdout, stdout_for_program) = pipe_from_program()?;
+        let (stderr, stderr_for_program) = pipe_from_program()?;
+        let environment = base.of_command(spec, &request);
+        let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));
+        let cpu_seconds = spec.limits.cpu_time.filter(|_| !counts_cpu).map(|time| time.as_secs().max(1));
+        let order = Program {
+            command: request.command,
+            environment,
+            directory: directory.clone(),
+            cpu_seconds,
+            alone: request.exclusive,
+        };
+        let (input, timeout) = (request.stdin, request.timeout);
+        let command = Self { program, directory, stdin, stdout, stderr, input, timeout };
+        Ok((command, order, [stdin_for_program, stdout_for_program, stderr_for_program]))
+    }
+}
+
+/// When the command began.
+enum Began {
+    /// When it was asked for.
+    Here(Instant),
+    /// When the first process of its sandbox was ready for it, which has looked at the clock. This is the time that it
+    /// has from then on.
+    There(Option<Duration>),
 }
 
 /// Counters when the command began.
@@ -76,43 +128,48 @@ impl NativeProcess {
     /// Asks for the command. Whether it could be started is the first thing that is heard of it.
     pub(super) async fn start(sandbox: &NativeSandbox, request: ExecRequest) -> Result<Self, SandboxError> {
         sandbox.check_alive()?;
-        let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
-            problem: "no command was given".into(),
-            hint: "name a program and its arguments".into(),
-        })?;
-        let group = Arc::clone(&sandbox.group);
-        let before = Before::look(group.as_ref().as_ref())?;
-        let has_accounting = before.usage.cpu_user_ms.is_some();
-        let (stdin_for_program, stdin) = pipe_to_program()?;
-        let (stdout, stdout_for_program) = pipe_from_program()?;
-        let (stderr, stderr_for_program) = pipe_from_program()?;
+        let before = Before::look(sandbox.group.as_ref().as_ref())?;
+        let counts_cpu = before.usage.cpu_user_ms.is_some();
+        let (command, program, descriptors) =
+            Command::prepare(&sandbox.spec, &sandbox.shared.environment, request, counts_cpu)?;
+        let began = Began::Here(Instant::now());
+        let run = |job| Request::Run { job, program, once: false };
+        let answers = sandbox.ask(run, &descriptors).await?;
+        Ok(Self::new(sandbox, command, answers, began, before))
+    }
+
+    /// The command for which a sandbox was made, which was asked for together with it.
+    pub(super) fn of_new_sandbox(sandbox: &NativeSandbox, command: Command, answers: Answers) -> Self {
+        let counts_cpu = sandbox.group.as_ref().as_ref().is_some_and(Group::counts_cpu);
+        let nothing = counts_cpu.then_some(0.0);
+        let usage = Usage { cpu_user_ms: nothing, cpu_system_ms: nothing, ..Usage::default() };
+        let began = Began::There(command.timeout);
+        Self::new(sandbox, command, answers, began, Before { usage, oom_kills: 0 })
+    }
+
+    fn new(
+        sandbox: &NativeSandbox,
+        command: Command,
+        answers: Answers,
+        began: Began,
+        before: Before,
+    ) -> Self {
+        let counts_cpu = before.usage.cpu_user_ms.is_some();
         let cpu_time = sandbox.spec.limits.cpu_time;
-        let environment = sandbox.shared.environment.of_command(&sandbox.spec, &request);
-        let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));
-        let order = Program {
-            command: request.command,
-            environment,
-            directory: directory.clone(),
-            cpu_seconds: cpu_time.filter(|_| !has_accounting).map(|time| time.as_secs().max(1)),
-            alone: request.exclusive,
-        };
-        let began = Instant::now();
-        let descriptors = [stdin_for_program, stdout_for_program, stderr_for_program];
-        let answers = sandbox.ask(|job| Request::Run { job, program: order }, &descriptors).await?;
         let mut process = Self {
             sandbox: sandbox.id.clone(),
-            program,
-            directory,
+            program: command.program,
+            directory: command.directory,
             wire: Arc::clone(&sandbox.wire),
             life: Arc::clone(&sandbox.life),
             answers,
-            stdin: Stdin::Open(stdin),
-            stdout,
-            stderr,
+            stdin: Stdin::Open(command.stdin),
+            stdout: command.stdout,
+            stderr: command.stderr,
             began,
-            deadline: request.timeout.and_then(later),
-            cpu: cpu_time.filter(|_| has_accounting).map(|time| CpuWatch::new(time, &before.usage)),
-            group,
+            deadline: command.timeout.and_then(later),
+            cpu: cpu_time.filter(|_| counts_cpu).map(|time| CpuWatch::new(time, &before.usage)),
+            group: Arc::clone(&sandbox.group),
             before,
             verdict: Verdict::None,
             end: None,
@@ -120,8 +177,8 @@ impl NativeProcess {
             is_over: false,
             buffer: Vec::new(),
         };
-        process.feed(request.stdin);
-        Ok(process)
+        process.feed(command.input);
+        process
     }
 
     /// Writes what the request has for stdin, without holding up the command's output.
@@ -146,6 +203,24 @@ impl NativeProcess {
         }
     }
 
+    /// Hears all that the command prints, to its end, and keeps it up to the limit.
+    pub(super) async fn collect(mut self, limit: u64) -> Result<ExecOutcome, SandboxError> {
+        self.end_stdin();
+        let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
+        loop {
+            match self.next().await? {
+                Event::Stdout(bytes) => stdout.add(&bytes),
+                Event::Stderr(bytes) => stderr.add(&bytes),
+                Event::Exited(mut outcome) => {
+                    outcome.truncated = stdout.is_truncated || stderr.is_truncated;
+                    outcome.stdout = stdout.text();
+                    outcome.stderr = stderr.text();
+                    return Ok(*outcome);
+                }
+            }
+        }
+    }
+
     /// Ends stdin, for a command to which nobody will write.
     pub(super) fn end_stdin(&mut self) {
         self.stdin = Stdin::Closed;
@@ -164,6 +239,11 @@ impl NativeProcess {
             Report::NotStarted { errno, reason, .. } => {
                 self.is_over = true;
                 return Err(self.not_started(errno, &reason));
+            }
+            Report::Started { .. } => {
+                if let Began::There(timeout) = self.began {
+                    self.deadline = timeout.and_then(later);
+                }
             }
             _ => {}
         }
@@ -203,7 +283,10 @@ impl NativeProcess {
     }
 
     fn outcome(&mut self, end: End) -> Result<ExecOutcome, SandboxError> {
-        let wall_ms = self.began.elapsed().as_secs_f64() * 1e3;
+        let wall_ms = match self.began {
+            Began::Here(instant) => instant.elapsed().as_secs_f64() * 1e3,
+            Began::There(_) => end.wall_us as f64 / 1e3,
+        };
         let mut usage = Usage {
             cpu_user_ms: Some(end.cpu_user_us as f64 / 1e3),
             cpu_system_ms: Some(end.cpu_system_us as f64 / 1e3),
@@ -214,7 +297,8 @@ impl NativeProcess {
         let mut oom = false;
         if let Some(group) = self.group.as_ref() {
             let now = group.usage()?;
-            (usage.cpu_user_ms, usage.cpu_system_ms) = cpu_time::between(&self.before.usage, &now, &usage);
+            (usage.cpu_user_ms, usage.cpu_system_ms) =
+                cpu_time::between(&self.before.usage, &now, &usage, end.own_cpu_us as f64 / 1e3);
             usage.peak_rss_bytes = now.peak_rss_bytes.or(usage.peak_rss_bytes);
             oom = group.oom_kills()?.unwrap_or(0) > self.before.oom_kills;
         }

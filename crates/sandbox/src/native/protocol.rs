@@ -58,6 +58,8 @@ pub(crate) enum Request {
     Run {
         job: u64,
         program: Program,
+        /// The sandbox is for this program, from its beginning to its end.
+        once: bool,
     },
     Work {
         job: u64,
@@ -138,6 +140,10 @@ pub(crate) struct End {
     pub(crate) cpu_user_us: u64,
     pub(crate) cpu_system_us: u64,
     pub(crate) largest_process_bytes: u64,
+    /// CPU time of the first process meanwhile, which is counted for the group as well.
+    pub(crate) own_cpu_us: u64,
+    /// From the start to the end.
+    pub(crate) wall_us: u64,
     pub(crate) io_read_bytes: u64,
     pub(crate) io_write_bytes: u64,
     pub(crate) disk_full: bool,

@@ -18,11 +18,10 @@ use super::cgroup::Group;
 use super::init::namespaces;
 use super::launch::{Extras, Launch, order};
 use super::limits;
-use super::pipes::Kept;
 use super::process::NativeProcess;
 use super::protocol::{Inspection, Kind, Report, Request};
 use super::wire::{Answers, Wire};
-use crate::{Event, Process, Sandbox, SandboxError, Snapshot};
+use crate::{Process, Sandbox, SandboxError, Snapshot};
 
 /// A native sandbox.
 pub(super) struct NativeSandbox {
@@ -72,9 +71,35 @@ impl NativeSandbox {
     /// Makes a sandbox, or what a zygote needs around it.
     pub(super) async fn create_as(
         shared: &Arc<Shared>,
-        mut spec: SandboxSpec,
+        spec: SandboxSpec,
         extras: Extras,
     ) -> Result<Self, SandboxError> {
+        Self::create_with(shared, spec, extras, None).await.map(|(sandbox, _)| sandbox)
+    }
+
+    /// Makes a sandbox for one command, which is asked for together with it, so that it begins as soon as it can.
+    pub(super) async fn run(
+        shared: &Arc<Shared>,
+        spec: SandboxSpec,
+        request: ExecRequest,
+    ) -> Result<ExecOutcome, SandboxError> {
+        let extras = Extras { kind: Kind::Final, interpreter: None, entries: Vec::new() };
+        let limit = spec.limits.output;
+        let (sandbox, process) = Self::create_with(shared, spec, extras, Some(request.exclusive())).await?;
+        let outcome = match process {
+            Some(process) => process.collect(limit).await,
+            None => Err(SandboxError::Protocol("a sandbox was made without its command".into())),
+        };
+        sandbox.destroy().await?;
+        outcome
+    }
+
+    async fn create_with(
+        shared: &Arc<Shared>,
+        mut spec: SandboxSpec,
+        extras: Extras,
+        request: Option<ExecRequest>,
+    ) -> Result<(Self, Option<NativeProcess>), SandboxError> {
         limits::check(&spec.limits)?;
         super::paths::make_absolute(&mut spec)?;
         let id = new_id();
@@ -93,10 +118,15 @@ impl NativeSandbox {
         if order.joins_later {
             launch.join(group.as_ref()).await?;
         }
+        let counts_cpu = group.as_ref().is_some_and(Group::counts_cpu);
+        let command = match request {
+            None => None,
+            Some(request) => Some(launch.ask_for(&spec, shared, request, counts_cpu).await?),
+        };
         let (socket, first_process, steps_left_out) = launch.finish().await?;
-        let (wire, listening) = Wire::start(socket);
+        let (wire, listening, answers) = Wire::start(socket);
         let life = Life { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
-        Ok(Self {
+        let sandbox = Self {
             id,
             spec,
             shared: Arc::clone(shared),
@@ -107,7 +137,9 @@ impl NativeSandbox {
             controllers: kept.keepers(shared.controllers()),
             left_out: kept.left_out.into_iter().chain(steps_left_out).collect(),
             is_destroyed: AtomicBool::new(false),
-        })
+        };
+        let process = command.map(|command| NativeProcess::of_new_sandbox(&sandbox, command, answers));
+        Ok((sandbox, process))
     }
 
     /// Answers [`SandboxError::Gone`] after the end.
@@ -160,22 +192,7 @@ impl Sandbox for NativeSandbox {
     }
 
     async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
-        let mut process = NativeProcess::start(self, request).await?;
-        process.end_stdin();
-        let (mut stdout, mut stderr) =
-            (Kept::new(self.spec.limits.output), Kept::new(self.spec.limits.output));
-        loop {
-            match process.next().await? {
-                Event::Stdout(bytes) => stdout.add(&bytes),
-                Event::Stderr(bytes) => stderr.add(&bytes),
-                Event::Exited(mut outcome) => {
-                    outcome.truncated = stdout.is_truncated || stderr.is_truncated;
-                    outcome.stdout = stdout.text();
-                    outcome.stderr = stderr.text();
-                    return Ok(*outcome);
-                }
-            }
-        }
+        NativeProcess::start(self, request).await?.collect(self.spec.limits.output).await
     }
 
     async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError> {

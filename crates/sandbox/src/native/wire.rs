@@ -64,6 +64,9 @@ impl Socket {
     }
 }
 
+/// The number of what is asked for together with the sandbox.
+pub(super) const FIRST_JOB: u64 = 1;
+
 /// Conversations with the first process of a sandbox.
 #[derive(Debug)]
 pub(super) struct Wire {
@@ -87,13 +90,17 @@ pub(super) struct Answers {
 }
 
 impl Wire {
-    /// Takes over a channel whose sandbox is ready, and listens to it until it is closed.
-    pub(super) fn start(socket: Socket) -> (Arc<Self>, tokio::task::JoinHandle<()>) {
+    /// Takes over a channel whose sandbox is ready, and listens to it until it is closed. What was asked for before has
+    /// the number [`FIRST_JOB`], and its answers are the third value.
+    pub(super) fn start(socket: Socket) -> (Arc<Self>, tokio::task::JoinHandle<()>, Answers) {
         let wire = Arc::new(Self {
             socket,
-            next_job: AtomicU64::new(1),
+            next_job: AtomicU64::new(FIRST_JOB + 1),
             listeners: Mutex::new(Listeners::default()),
         });
+        let (sender, reports) = unbounded_channel();
+        wire.lock().by_job.insert(FIRST_JOB, sender);
+        let answers = Answers { job: FIRST_JOB, reports, wire: Arc::clone(&wire) };
         let listening = Arc::clone(&wire);
         let task = tokio::spawn(async move {
             while let Ok(Some((report, _))) = listening.socket.receive::<Report>().await {
@@ -101,7 +108,7 @@ impl Wire {
             }
             listening.end();
         });
-        (wire, task)
+        (wire, task, answers)
     }
 
     /// Sends a request. `None` when the sandbox is gone.

@@ -30,6 +30,11 @@ impl Group {
         })
     }
 
+    /// Whether CPU time is counted in it.
+    pub(crate) fn counts_cpu(&self) -> bool {
+        self.directory_of(Controller::CpuAccounting).is_some()
+    }
+
     /// Bytes of memory now.
     pub(crate) fn memory_now(&self) -> Result<Option<u64>, CgroupError> {
         let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(None) };

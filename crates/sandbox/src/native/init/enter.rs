@@ -16,6 +16,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal};
 use rustix::thread::{Gid, Uid, UnshareFlags, set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 
+use super::inspect::own_cpu_us;
 use crate::native::cgroup;
 use crate::native::launch::HOST_NAME;
 use crate::native::launcher::STAGE;
@@ -32,6 +33,8 @@ pub(super) struct Inside {
     pub(super) io_counts: File,
     /// The version of Landlock that is in force; 0 without.
     pub(super) landlock_abi: u32,
+    /// CPU time of this process when it joined its control groups, in microseconds: what it takes later is counted there.
+    pub(super) cpu_when_joined_us: u64,
 }
 
 /// Whether the way in begins as it does for almost all sandboxes, so that this part can be gone before there is an order.
@@ -60,11 +63,12 @@ pub(super) fn begin(kind: Kind, own_skeleton: Option<&[Entry]>) -> Result<(), St
 
 /// Goes the rest of the way, after [`begin`].
 pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepError> {
+    let cpu_when_joined_us = if order.born_in_cgroup { 0 } else { own_cpu_us() };
     join_cgroups(joined)?;
     let scratch = build_root(order)?;
     become_the_user(order)?;
     let io_counts = File::open("/proc/self/io").step(|| "open /proc/self/io")?;
-    let mut inside = Inside { scratch, refusals: None, io_counts, landlock_abi: 0 };
+    let mut inside = Inside { scratch, refusals: None, io_counts, landlock_abi: 0, cpu_when_joined_us };
     name_step(capabilities::drop_all(), "give up all capabilities")?;
     name_step(capabilities::no_new_privileges(), "refuse new privileges")?;
     if order.kind == Kind::Final {

@@ -62,10 +62,20 @@ pub(crate) fn namespaces() -> io::Result<Vec<(String, u64)>> {
 
 /// User time, system time in microseconds and the largest process in bytes, of children that were reaped.
 pub(super) fn children_usage() -> (u64, u64, u64) {
+    usage_of(libc::RUSAGE_CHILDREN)
+}
+
+/// User and system time of this process, in microseconds.
+pub(super) fn own_cpu_us() -> u64 {
+    let (user, system, _) = usage_of(libc::RUSAGE_SELF);
+    user + system
+}
+
+fn usage_of(whom: libc::c_int) -> (u64, u64, u64) {
     // SAFETY: all zero is a valid `rusage`.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the structure lives during the call, which can only fail for a wrong selector or address.
-    unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) };
+    unsafe { libc::getrusage(whom, &raw mut usage) };
     usage_numbers(&usage)
 }
 

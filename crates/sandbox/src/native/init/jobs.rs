@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::Pid;
 use serde::{Deserialize, Serialize};
 
+use super::inspect::own_cpu_us;
 use super::program::NotStarted;
 use crate::native::protocol::End;
 
@@ -25,6 +27,12 @@ pub(super) struct Job {
     pub(super) last_note: Option<Note>,
     /// Bytes that had been read and written when it began.
     pub(super) io_before: (u64, u64),
+    /// CPU time of the first process when it began.
+    pub(super) own_cpu_before_us: u64,
+    /// When it began.
+    pub(super) began: Instant,
+    /// The sandbox ends with it.
+    pub(super) is_only_one: bool,
     unread: Vec<u8>,
 }
 
@@ -104,6 +112,9 @@ impl Job {
             notes: None,
             last_note: None,
             io_before: (0, 0),
+            own_cpu_before_us: own_cpu_us(),
+            began: Instant::now(),
+            is_only_one: false,
             unread: Vec::new(),
         }
     }

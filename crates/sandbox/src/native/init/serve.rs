@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process};
 
 use super::enter::{Inside, begin, enter};
 use super::files;
-use super::inspect::{children_usage, disk_is_full, inspect, io_counts, usage_numbers};
+use super::inspect::{children_usage, disk_is_full, inspect, io_counts, own_cpu_us, usage_numbers};
 use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
 use super::program::{Executable, NotStarted, reset_signals};
@@ -87,7 +87,13 @@ fn go_in(
             let left_out = inside.scratch.left_out.clone();
             block_signals(&[libc::SIGCHLD]);
             send(channel, &Report::Ready { left_out }, &[]).map_err(drop)?;
-            Ok(Init { inside, jobs: Vec::new(), denials: Denials::default(), is_stopped: false })
+            Ok(Init {
+                inside,
+                jobs: Vec::new(),
+                denials: Denials::default(),
+                is_stopped: false,
+                is_over: false,
+            })
         }
         Err(error) => {
             // Nobody listens if this fails too, and then nobody wants the sandbox.
@@ -140,12 +146,14 @@ struct Init {
     denials: Denials,
     /// Everything was stopped on request, and not by a program.
     is_stopped: bool,
+    /// The program for which the sandbox was made has ended.
+    is_over: bool,
 }
 
 impl Init {
     fn serve(&mut self, channel: &OwnedFd) -> io::Result<()> {
         let children = signal_descriptor(libc::SIGCHLD)?;
-        loop {
+        while !self.is_over {
             let ready = self.wait(channel, &children)?;
             if ready.refusals {
                 self.serve_refusals()?;
@@ -165,6 +173,7 @@ impl Init {
                 }
             }
         }
+        Ok(())
     }
 
     fn wait(&self, channel: &OwnedFd, children: &OwnedFd) -> io::Result<Ready> {
@@ -193,7 +202,7 @@ impl Init {
 
     fn handle(&mut self, channel: &OwnedFd, request: Request, descriptors: Vec<OwnedFd>) -> io::Result<()> {
         match request {
-            Request::Run { job, program } => self.run(channel, job, &program, &descriptors),
+            Request::Run { job, program, once } => self.run(channel, job, &program, once, &descriptors),
             Request::Work { job, work } => self.work(channel, job, &work, descriptors),
             Request::Signal { job, signal } => {
                 if let Some(program) = self.find(job).and_then(|job| job.program) {
@@ -233,7 +242,14 @@ impl Init {
         drop(kill_process(job.child, signal).map_err(io::Error::from));
     }
 
-    fn run(&mut self, channel: &OwnedFd, id: u64, program: &Program, stdio: &[OwnedFd]) -> io::Result<()> {
+    fn run(
+        &mut self,
+        channel: &OwnedFd,
+        id: u64,
+        program: &Program,
+        once: bool,
+        stdio: &[OwnedFd],
+    ) -> io::Result<()> {
         let Ok(executable) = Executable::new(program) else {
             let reason = "pass text with a zero byte".to_owned();
             return send(channel, &Report::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
@@ -250,7 +266,12 @@ impl Init {
         }
         match executable.start(stdio) {
             Ok(program) => {
-                self.keep(channel, id, Ok(Job::alone(id, program)))?;
+                let mut job = Job::alone(id, program);
+                if once {
+                    job.is_only_one = true;
+                    job.own_cpu_before_us = self.inside.cpu_when_joined_us;
+                }
+                self.keep(channel, id, Ok(job))?;
                 send(channel, &Report::Started { job: id }, &[])
             }
             Err(NotStarted { tried, error }) => {
@@ -381,6 +402,9 @@ impl Init {
         end.disk_full = disk_is_full(self.inside.scratch.directory.as_fd())?;
         end.denied =
             self.denials.take().into_iter().map(|(syscall, count)| Denial { syscall, count }).collect();
+        end.own_cpu_us = own_cpu_us().saturating_sub(job.own_cpu_before_us);
+        end.wall_us = u64::try_from(job.began.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.is_over = job.is_only_one;
         send(channel, &Report::Ended { job: job.id, end }, &[])
     }
 }

@@ -71,7 +71,7 @@ impl Base {
             alone: true,
         };
         let descriptors = [theirs, OwnedFd::from(null), OwnedFd::from(stderr)];
-        let answers = sandbox.ask(|job| Request::Run { job, program }, &descriptors).await?;
+        let answers = sandbox.ask(|job| Request::Run { job, program, once: false }, &descriptors).await?;
         drop(descriptors);
         match channel.receive_bytes().await.map_err(SandboxError::io("hear from a zygote"))? {
             Some(bytes) if bytes == b"ready" => Ok(Self { channel, _answers: answers, _sandbox: sandbox }),

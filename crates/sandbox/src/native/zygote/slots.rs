@@ -108,7 +108,7 @@ impl Slot {
     pub(super) fn after(&self, before: &Before, measured: Usage) -> Result<(Usage, bool), SandboxError> {
         let Some(group) = self.group() else { return Ok((measured, false)) };
         let now = group.usage()?;
-        let (cpu_user_ms, cpu_system_ms) = cpu_time::between(&before.usage, &now, &measured);
+        let (cpu_user_ms, cpu_system_ms) = cpu_time::between(&before.usage, &now, &measured, 0.0);
         let usage = Usage {
             cpu_user_ms,
             cpu_system_ms,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use menace_model::sandbox::{ExecRequest, SandboxSpec};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec};
 use menace_sandbox::native::NativeBackend;
 use menace_sandbox::{Backend, Sandbox};
 
@@ -49,10 +49,9 @@ impl Contender for FreshSandbox {
     }
 
     async fn once(&mut self) -> anyhow::Result<()> {
-        let sandbox = self.backend.create(SandboxSpec::default()).await?;
-        let ran = run(&sandbox, ExecRequest::new(self.command.iter().cloned()).exclusive()).await;
-        sandbox.destroy().await?;
-        ran.map(drop)
+        let request = ExecRequest::new(self.command.iter().cloned());
+        let outcome = self.backend.run(SandboxSpec::default(), request).await?;
+        printed(&self.command.join(" "), outcome).map(drop)
     }
 }
 
@@ -85,11 +84,14 @@ impl Contender for RunningSandbox {
 /// Runs a command that has to end well, or its time would mean nothing, and answers what it printed.
 pub(super) async fn run(sandbox: &Arc<dyn Sandbox>, request: ExecRequest) -> anyhow::Result<String> {
     let command = request.command.join(" ");
-    let outcome = sandbox.exec(request).await?;
+    printed(&command, sandbox.exec(request).await?)
+}
+
+fn printed(command: &str, outcome: ExecOutcome) -> anyhow::Result<String> {
     if outcome.exit_code == Some(0) {
         return Ok(outcome.stdout);
     }
     let ending =
         format!("exit code {:?}, signal {:?}: {}", outcome.exit_code, outcome.signal, outcome.stderr.trim());
-    Err(BenchError::Inside { command, ending }.into())
+    Err(BenchError::Inside { command: command.to_owned(), ending }.into())
 }

@@ -11,7 +11,7 @@ use std::{
 
 use libc::sock_filter;
 
-use super::decision::{ABSENT, Answer, Decision, Look, WHOLE};
+use super::decision::{ABSENT, ALLOW, Answer, Decision, Look, WHOLE};
 use super::table;
 
 /// Compiles both filters now, so that the processes that are forked from this one find them ready.
@@ -25,6 +25,13 @@ pub fn prepare() {
 /// It cannot be undone. The thread must have `no_new_privs`, or `CAP_SYS_ADMIN` over its user namespace.
 pub fn install() -> io::Result<()> {
     give_to_kernel(compiled(Reporting::Nobody), 0)?;
+    Ok(())
+}
+
+/// Restricts the interpreter of a zygote: to the calls of the table and those with which its copies make sandboxes for
+/// calls. The copies restrict themselves further.
+pub fn install_for_zygote() -> io::Result<()> {
+    give_to_kernel(&compile(&ranges(table::WAY_IN), Reporting::Nobody), 0)?;
     Ok(())
 }
 
@@ -60,7 +67,7 @@ pub(super) fn compiled(reporting: Reporting) -> &'static [sock_filter] {
         Reporting::Nobody => &SILENT,
         Reporting::Listener => &REPORTED,
     };
-    program.get_or_init(|| compile(&ranges(), reporting))
+    program.get_or_init(|| compile(&ranges(&[]), reporting))
 }
 
 fn give_to_kernel(program: &[sock_filter], flags: libc::c_ulong) -> io::Result<RawFd> {
@@ -110,8 +117,8 @@ pub(super) struct Range {
     pub(super) decision: Decision,
 }
 
-/// All numbers there can be, with neighbours of one answer joined.
-fn ranges() -> Vec<Range> {
+/// All numbers there can be, with neighbours of one answer joined. Some may be allowed whatever the table says.
+pub(super) fn ranges(allowed: &[u32]) -> Vec<Range> {
     let mut rows: Vec<_> = table::rows().collect();
     rows.sort_by_key(|row| row.number);
     let mut ranges = vec![Range { first: 0, decision: ABSENT }];
@@ -120,7 +127,8 @@ fn ranges() -> Vec<Range> {
         if row.number > next {
             extend(&mut ranges, next, ABSENT);
         }
-        extend(&mut ranges, row.number, row.decision);
+        let decision = if allowed.contains(&row.number) { ALLOW } else { row.decision };
+        extend(&mut ranges, row.number, decision);
         next = row.number + 1;
     }
     extend(&mut ranges, next, ABSENT);

@@ -4,7 +4,7 @@ use libc::sock_filter;
 
 use super::decision::{Answer, Decision, Look};
 use super::filter::{
-    ARCHITECTURE, OFFSET_OF_ARCHITECTURE, OFFSET_OF_NUMBER, Range, Reporting, compile, compiled,
+    ARCHITECTURE, OFFSET_OF_ARCHITECTURE, OFFSET_OF_NUMBER, Range, Reporting, compile, compiled, ranges,
 };
 use super::table;
 
@@ -168,6 +168,18 @@ fn what_is_refused_on_purpose_is_refused() {
     ];
     for call in refused {
         check(call, &[], Answer::Refuse(libc::EPERM));
+    }
+}
+
+#[test]
+fn a_zygote_may_make_sandboxes_and_nothing_else_that_is_refused() {
+    let program = compile(&ranges(table::WAY_IN), Reporting::Nobody);
+    for row in table::rows() {
+        let given = interpret(&program, ARCHITECTURE, row.number, &[0x1000_0000, 0, 0, 0, 0, 0]);
+        let usual =
+            interpret(compiled(Reporting::Nobody), ARCHITECTURE, row.number, &[0x1000_0000, 0, 0, 0, 0, 0]);
+        let expected = if table::WAY_IN.contains(&row.number) { libc::SECCOMP_RET_ALLOW } else { usual };
+        assert_eq!(given, expected, "{}", row.name());
     }
 }
 

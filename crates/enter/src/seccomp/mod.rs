@@ -10,6 +10,6 @@ mod notify;
 mod table;
 
 pub use decision::{Answer, Decision, Look};
-pub use filter::{install, install_with_listener, prepare};
+pub use filter::{install, install_for_zygote, install_with_listener, prepare};
 pub use notify::Denials;
 pub use table::{Row, answer, row, rows};

@@ -71,9 +71,13 @@ pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepErr
     let mut inside = Inside { scratch, refusals: None, io_counts, landlock_abi: 0, cpu_when_joined_us };
     name_step(capabilities::drop_all(), "give up all capabilities")?;
     name_step(capabilities::no_new_privileges(), "refuse new privileges")?;
-    if order.kind == Kind::Final {
-        inside.landlock_abi = restrict_files(order, &inside)?;
-        inside.refusals = Some(seccomp::install_with_listener().step(|| "filter system calls")?);
+    match order.kind {
+        Kind::Final => {
+            inside.landlock_abi = restrict_files(order, &inside)?;
+            inside.refusals = Some(seccomp::install_with_listener().step(|| "filter system calls")?);
+        }
+        // Whoever is restricted by Landlock cannot mount anything, as the copies of the interpreter have to.
+        Kind::Base => seccomp::install_for_zygote().step(|| "filter system calls")?,
     }
     // Nothing in the sandbox may look into this process or at its files.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "become undumpable")?;

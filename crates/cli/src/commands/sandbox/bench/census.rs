@@ -39,7 +39,16 @@ pub(super) fn launcher() -> Result<u32, BenchError> {
     }
 }
 
-/// Children of a process, lowest number first. Those of a launcher are the first processes of its sandboxes.
+/// The first processes of the sandboxes of a launcher, lowest number first. Another child of it may wait to become one.
+pub(super) fn first_processes(launcher: u32) -> Result<Vec<u32>, BenchError> {
+    let mut children = children_of(launcher)?;
+    children.retain(|pid| {
+        fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "menace: sandbox")
+    });
+    Ok(children)
+}
+
+/// Children of a process, lowest number first.
 pub(super) fn children_of(parent: u32) -> Result<Vec<u32>, BenchError> {
     let mut children: Vec<u32> = all()?.into_iter().filter(|pid| parent_of(*pid) == Some(parent)).collect();
     children.sort_unstable();

@@ -87,12 +87,13 @@ async fn create(
 
 fn weigh(count: usize) -> anyhow::Result<(usize, Memory)> {
     let launcher = census::launcher()?;
-    let first_processes = census::children_of(launcher)?;
+    let first_processes = census::first_processes(launcher)?;
     if first_processes.len() != count {
-        let found = format!("{} children of the launcher", first_processes.len());
+        let found = format!("{} of them", first_processes.len());
         return Err(BenchError::Census { expected: format!("{count} first processes"), found }.into());
     }
-    let ours = first_processes.into_iter().chain([launcher, std::process::id()]);
+    // With the one that waits to become the next.
+    let ours = census::children_of(launcher)?.into_iter().chain([launcher, std::process::id()]);
     let memories = ours.map(census::memory_of).collect::<Result<Vec<_>, _>>()?;
     Ok((memories.len(), memories.into_iter().sum()))
 }

@@ -109,9 +109,9 @@ pub(super) async fn measure(
 }
 
 async fn one(backend: &NativeBackend, launcher: u32, setting: Setting) -> anyhow::Result<Fate> {
-    let others = census::children_of(launcher)?;
+    let others = census::first_processes(launcher)?;
     let sandbox = backend.create(SandboxSpec::default()).await?;
-    let first = census::children_of(launcher)?.into_iter().find(|child| !others.contains(child));
+    let first = census::first_processes(launcher)?.into_iter().find(|child| !others.contains(child));
     let fate = if let Some(first) = first {
         run_tree(&sandbox, first, setting).await
     } else {

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use menace_sandbox::native::{
-    CallSpec, NativeBackend, NativeOptions, RawOutcome, Returned, Zygote, ZygoteOptions,
-};
+use menace_sandbox::native::{CallSpec, NativeBackend, NativeOptions, RawOutcome, Zygote, ZygoteOptions};
 use menace_tests::menace_binary;
 use serde_json::{Value, json};
 
@@ -111,6 +109,14 @@ class Cart:
         return sum(prices)
 "#;
 
+/// A call of a function, as the harness understands it.
+fn call_of(module: &str, function: &str, arguments: &[Value]) -> CallSpec {
+    CallSpec::new(json!({
+        "kind": "call", "module": module, "function": function, "seed": 1,
+        "arguments": arguments, "keywords": {},
+    }))
+}
+
 struct Stand {
     repository: tempfile::TempDir,
     zygote: Zygote,
@@ -136,13 +142,13 @@ impl Stand {
     }
 
     async fn call(&self, function: &str, arguments: &[Value]) -> RawOutcome {
-        self.zygote.call(&CallSpec::new("shop", function).arguments(arguments.to_vec())).await.unwrap()
+        self.zygote.call(&call_of("shop", function, arguments)).await.unwrap()
     }
 
     async fn value(&self, function: &str, arguments: &[Value]) -> Value {
         let outcome = self.call(function, arguments).await;
-        match outcome.returned {
-            Some(Returned::Done { value: Some(value), .. }) => value,
+        match &outcome.returned {
+            Some(answer) if answer["stage"] == "done" => answer["json"].clone(),
             _ => panic!("{outcome:?}"),
         }
     }
@@ -160,38 +166,32 @@ fn names(directory: &Path) -> Vec<String> {
 async fn a_call_returns_its_value() {
     let stand = Stand::new().await;
     assert_eq!(stand.value("add", &[json!(2), json!(3)]).await, json!(5));
-    let mut with_keywords = CallSpec::new("shop", "add").arguments([json!("a")]);
-    with_keywords.keywords.insert("right".into(), json!("ß"));
+    let mut with_keywords = call_of("shop", "add", &[json!("a")]);
+    with_keywords.request["keywords"]["right"] = json!("ß");
     let outcome = stand.zygote.call(&with_keywords).await.unwrap();
-    assert_eq!(outcome.returned, Some(Returned::Done { value: Some(json!("aß")), repr: "'aß'".into() }));
+    let expected = json!({"stage": "done", "value": "'aß'", "json": "aß", "type": "str"});
+    assert_eq!(outcome.returned, Some(expected));
     assert_eq!((outcome.exit_code, outcome.signal), (Some(0), None));
     assert_eq!(stand.value("Cart.total", &[json!([1, 2, 3])]).await, json!(6));
 }
 
 async fn exceptions_are_told_apart_by_where_they_happen() {
     let stand = Stand::new().await;
-    match stand.call("fail", &[json!("gone")]).await.returned {
-        Some(Returned::Call(raised)) => {
-            assert_eq!((raised.exception.as_str(), raised.message.as_str()), ("KeyError", "'gone'"));
-            assert!(raised.traceback.contains("raise KeyError(text)"), "{}", raised.traceback);
-        }
-        other => panic!("{other:?}"),
-    }
-    let missing = stand.call("no_such_function", &[]).await.returned;
-    assert!(
-        matches!(&missing, Some(Returned::Lookup(raised)) if raised.exception == "AttributeError"),
-        "{missing:?}"
+    let failed = stand.call("fail", &[json!("gone")]).await.returned.unwrap();
+    assert_eq!(failed["stage"], "call");
+    let error = &failed["error"];
+    assert_eq!((&error["exception"], &error["message"]), (&json!("KeyError"), &json!("'gone'")));
+    assert_eq!(error["frames"][0][0], "shop.py");
+    assert_eq!(error["raised"], true);
+    let missing = stand.call("no_such_function", &[]).await.returned.unwrap();
+    assert_eq!(missing, json!({"stage": "lookup", "why": "there is no no_such_function after the import"}));
+    let broken = stand.zygote.call(&call_of("broken", "x", &[])).await.unwrap().returned.unwrap();
+    assert_eq!(
+        (&broken["stage"], &broken["error"]["exception"]),
+        (&json!("import"), &json!("ModuleNotFoundError"))
     );
-    let broken = stand.zygote.call(&CallSpec::new("broken", "x")).await.unwrap().returned;
-    assert!(
-        matches!(&broken, Some(Returned::Import(raised)) if raised.exception == "ModuleNotFoundError"),
-        "{broken:?}"
-    );
-    let exited = stand.call("exit_politely", &[]).await.returned;
-    assert!(
-        matches!(&exited, Some(Returned::Call(raised)) if raised.exception == "SystemExit"),
-        "{exited:?}"
-    );
+    let exited = stand.call("exit_politely", &[]).await.returned.unwrap();
+    assert_eq!((&exited["stage"], &exited["error"]["exception"]), (&json!("call"), &json!("SystemExit")));
 }
 
 async fn calls_see_nothing_of_each_other() {
@@ -235,7 +235,7 @@ async fn what_calls_leave_in_the_network_and_of_process_numbers_is_not_there_for
 
 async fn a_call_that_is_given_up_ends_and_leaves_its_place_to_the_next() {
     let stand = Stand::with(|options| options.parallel = 1).await;
-    let call = CallSpec::new("shop", "loop");
+    let call = call_of("shop", "loop", &[]);
     for _ in 0..2 {
         tokio::time::timeout(Duration::from_millis(200), stand.zygote.call(&call)).await.unwrap_err();
         assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));
@@ -267,7 +267,7 @@ async fn time_is_limited_with_everything_that_was_started() {
     let stand = Stand::new().await;
     let began = Instant::now();
     let limit = Duration::from_millis(300);
-    let outcome = stand.zygote.call(&CallSpec::new("shop", "loop").timeout(limit)).await.unwrap();
+    let outcome = stand.zygote.call(&call_of("shop", "loop", &[]).timeout(limit)).await.unwrap();
     assert!(outcome.timed_out, "{outcome:?}");
     assert_eq!((outcome.returned, outcome.exit_code, outcome.signal), (None, None, None));
     let late = began.elapsed().saturating_sub(limit);
@@ -288,7 +288,7 @@ async fn memory_and_processes_are_limited() {
     if rustix::process::geteuid().is_root() {
         assert!(eaten.oom && eaten.signal == Some(9), "{eaten:?}");
     } else {
-        assert!(matches!(eaten.returned, Some(Returned::Call(_))), "{eaten:?}");
+        assert_eq!(eaten.returned.as_ref().unwrap()["error"]["exception"], "MemoryError", "{eaten:?}");
     }
     assert!(eaten.usage.peak_rss_bytes.unwrap() > 1 << 20);
     assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));

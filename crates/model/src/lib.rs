@@ -10,6 +10,7 @@
 //! assert_eq!(resolved.settings.orphans.max_recursion_depth, Some(3));
 //! ```
 
+pub mod calls;
 pub mod inventory;
 pub mod sandbox;
 pub mod settings;

@@ -18,14 +18,32 @@ use crate::native::protocol::{Kind, Program, Request};
 use crate::native::sandbox::NativeSandbox;
 use crate::native::wire::{Answers, Socket};
 
+/// A file of the harness: its path inside and what is in it.
+macro_rules! file {
+    ($name:literal) => {
+        (
+            concat!("menace_harness/", $name),
+            include_str!(concat!("../../../../../harness/menace_harness/", $name)),
+        )
+    };
+}
+
 /// Where the harness is inside.
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 3] = [
-    ("menace_harness/__init__.py", include_str!("../../../../../harness/menace_harness/__init__.py")),
-    ("menace_harness/call.py", include_str!("../../../../../harness/menace_harness/call.py")),
-    ("menace_harness/zygote.py", include_str!("../../../../../harness/menace_harness/zygote.py")),
+const FILES: [(&str, &str); 11] = [
+    file!("__init__.py"),
+    file!("burst.py"),
+    file!("call.py"),
+    file!("classify.py"),
+    file!("describe.py"),
+    file!("locate.py"),
+    file!("perform.py"),
+    file!("rehearsal.py"),
+    file!("shapes.py"),
+    file!("values.py"),
+    file!("zygote.py"),
 ];
 
 /// The library through which a call enters its sandbox.

@@ -1,48 +1,24 @@
 //! One call and what came of it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use menace_model::sandbox::Usage;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Serialize;
+use serde_json::Value;
 
-/// A call: import a module from the workspace and call an attribute of it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// What the harness is asked to do in a sandbox of its own.
+#[derive(Debug, Clone, PartialEq)]
 pub struct CallSpec {
-    /// As Python imports it.
-    pub module: String,
-    /// The name of a function, or a path such as `Class.method`.
-    pub function: String,
-    /// Positional arguments.
-    pub arguments: Vec<Value>,
-    /// Keyword arguments.
-    pub keywords: Map<String, Value>,
-    /// Variables for this call, beside those of every sandbox.
-    pub environment: BTreeMap<String, String>,
+    /// What is asked for, as the harness understands it.
+    pub request: Value,
     /// How long it may take, the import included.
-    #[serde(skip)]
     pub timeout: Duration,
 }
 
 impl CallSpec {
-    /// A call without arguments, of at most ten seconds.
-    pub fn new(module: impl Into<String>, function: impl Into<String>) -> Self {
-        Self {
-            module: module.into(),
-            function: function.into(),
-            arguments: Vec::new(),
-            keywords: Map::new(),
-            environment: BTreeMap::new(),
-            timeout: Duration::from_secs(10),
-        }
-    }
-
-    /// The same with positional arguments.
-    #[must_use]
-    pub fn arguments(mut self, arguments: impl IntoIterator<Item = Value>) -> Self {
-        self.arguments = arguments.into_iter().collect();
-        self
+    /// At most ten seconds.
+    pub fn new(request: Value) -> Self {
+        Self { request, timeout: Duration::from_secs(10) }
     }
 
     /// The same with a limit on its time.
@@ -58,7 +34,7 @@ impl CallSpec {
 #[expect(clippy::struct_excessive_bools, reason = "each is one answer, and users read them by name")]
 pub struct RawOutcome {
     /// What the harness says; nothing if the process ended before it could.
-    pub returned: Option<Returned>,
+    pub returned: Option<Value>,
     /// How the process ended: 0 after the harness has said everything.
     pub exit_code: Option<i32>,
     /// The signal that ended it.
@@ -80,34 +56,4 @@ pub struct RawOutcome {
     pub stderr: String,
     /// It printed more than is kept.
     pub truncated: bool,
-}
-
-/// What the harness says about a call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "stage", rename_all = "lowercase")]
-pub enum Returned {
-    /// The call returned.
-    Done {
-        /// The value, if JSON can hold it.
-        value: Option<Value>,
-        /// How Python shows it.
-        repr: String,
-    },
-    /// The module could not be imported.
-    Import(Raised),
-    /// The module has no such attribute.
-    Lookup(Raised),
-    /// The call raised an exception.
-    Call(Raised),
-}
-
-/// An exception.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Raised {
-    /// Its class.
-    pub exception: String,
-    /// Its text.
-    pub message: String,
-    /// Where it came from.
-    pub traceback: String,
 }

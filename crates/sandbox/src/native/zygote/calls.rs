@@ -208,9 +208,7 @@ impl Zygote {
 
 /// A message: its length, then what is called.
 fn request(spec: &CallSpec) -> Result<Vec<u8>, SandboxError> {
-    let value = serde_json::to_value(spec)
-        .map_err(|error| SandboxError::Protocol(format!("a call cannot be written: {error}")))?;
-    let body = marshal::to_bytes(&value);
+    let body = marshal::to_bytes(&spec.request);
     let length = u32::try_from(body.len()).ok().filter(|length| *length <= LONGEST_REQUEST);
     let length = length.ok_or_else(|| SandboxError::Refused {
         problem: format!("the arguments of a call take {} bytes", body.len()),

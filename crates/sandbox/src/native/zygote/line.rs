@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
-use super::call::Returned;
 use super::keeper::Keeper;
 use crate::SandboxError;
 use crate::native::pipes::{Kept, Reading, pipe_from_program};
@@ -25,7 +25,7 @@ pub(super) struct Line {
 
 /// All that a call said.
 pub(super) struct Said {
-    pub(super) returned: Option<Returned>,
+    pub(super) returned: Option<Value>,
     pub(super) stdout: Kept,
     pub(super) stderr: Kept,
 }
@@ -64,7 +64,7 @@ fn stream_pair() -> io::Result<(UnixStream, OwnedFd)> {
 
 /// Reads the first message. What the code under test writes after it, or instead of it, is not believed further than
 /// that: it can lie about its own result and about nothing else.
-async fn read_result(stream: &mut UnixStream) -> Option<Returned> {
+async fn read_result(stream: &mut UnixStream) -> Option<Value> {
     let length = stream.read_u32_le().await.ok().filter(|length| *length <= LONGEST_RESULT)?;
     let mut body = vec![0; length as usize];
     stream.read_exact(&mut body).await.ok()?;

@@ -8,5 +8,5 @@ mod line;
 mod marshal;
 mod slots;
 
-pub use call::{CallSpec, RawOutcome, Returned};
+pub use call::{CallSpec, RawOutcome};
 pub use calls::{Zygote, ZygoteOptions};

@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use async_trait::async_trait;
-use menace_sandbox::native::{CallSpec, NativeBackend, Returned, Zygote, ZygoteOptions};
+use menace_sandbox::native::{CallSpec, NativeBackend, Zygote, ZygoteOptions};
 use serde::Serialize;
+use serde_json::json;
 
 use super::contender::{Contender, Row};
 use super::error::BenchError;
@@ -39,10 +40,13 @@ impl ZygoteCalls {
 
 /// Makes a call whose result has to be right, or its time would mean nothing.
 async fn call(zygote: &Zygote, number: u64) -> anyhow::Result<()> {
-    let spec = CallSpec::new("arithmetic", "add").arguments([number.into(), 1.into()]);
-    let outcome = zygote.call(&spec).await?;
+    let request = json!({
+        "kind": "call", "module": "arithmetic", "function": "add", "seed": 0,
+        "arguments": [number, 1], "keywords": {},
+    });
+    let outcome = zygote.call(&CallSpec::new(request)).await?;
     match &outcome.returned {
-        Some(Returned::Done { value: Some(value), .. }) if *value == number + 1 => Ok(()),
+        Some(answer) if answer["json"] == number + 1 => Ok(()),
         _ => Err(BenchError::Inside { command: "add".into(), ending: format!("{outcome:?}") }.into()),
     }
 }

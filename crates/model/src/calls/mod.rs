@@ -1,0 +1,10 @@
+//! Calls of sections: what they are given, what they take, and what came of them.
+
+mod outcome;
+mod python;
+mod recipe;
+mod shape;
+
+pub use outcome::{Facts, OutcomeKind};
+pub use recipe::{Many, Recipe, Written};
+pub use shape::{Described, ParameterShape, Shape};

@@ -1,0 +1,404 @@
+//! Recipes: values that are made inside the sandbox, as data that can be stored, shown, shrunk and made again.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+/// A value of Python.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Recipe {
+    /// `None`.
+    None,
+    /// `True` and `False`.
+    Bool(bool),
+    /// A whole number.
+    Int(i128),
+    /// A float, of which JSON has no name for some.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A text with half characters, as Python would escape it.
+    Escaped(String),
+    /// `bytes`.
+    Bytes(Vec<u8>),
+    /// Several values in a container.
+    Many(Many, Vec<Self>),
+    /// A mapping, and its class if it is not `dict`.
+    Dict(Option<String>, Vec<(Self, Self)>),
+    /// A value that a text describes.
+    Written(Written, String),
+    /// `timedelta(seconds=…)`.
+    Seconds(f64),
+    /// A time zone, in minutes east of Greenwich.
+    Zone(i32),
+    /// `range(…)` or `slice(…)`: a slice if true.
+    Range(bool, Vec<Option<i64>>),
+    /// An object with these attributes and nothing else.
+    Namespace(Vec<(String, Self)>),
+    /// A member of an enumeration.
+    Member(String, String),
+    /// A class itself.
+    Class(String),
+    /// An object by its constructor.
+    New {
+        /// `module:Class`.
+        class: String,
+        /// By position.
+        arguments: Vec<Self>,
+        /// By name.
+        keywords: Vec<(String, Self)>,
+    },
+    /// A function that takes anything and returns this.
+    Function(Box<Self>),
+    /// The same with `async def`.
+    AsyncFunction(Box<Self>),
+    /// Something to await.
+    Awaitable(Box<Self>),
+    /// A value many times: `value * count`.
+    Repeated(Box<Self>, u64),
+    /// A value so many lists deep.
+    Nested(Box<Self>, u64),
+    /// An expression as the repository has it, evaluated in one of its modules.
+    Source(String, String),
+}
+
+/// A container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Many {
+    /// `list`.
+    List,
+    /// `tuple`.
+    Tuple,
+    /// `set`.
+    Set,
+    /// `frozenset`.
+    FrozenSet,
+    /// `collections.deque`.
+    Deque,
+    /// An iterator.
+    Iterator,
+    /// An asynchronous one.
+    AsyncIterator,
+}
+
+/// A kind of value that a text describes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    /// `complex`.
+    Complex,
+    /// `pathlib.Path`.
+    Path,
+    /// `datetime.datetime`.
+    DateTime,
+    /// `datetime.date`.
+    Date,
+    /// `datetime.time`.
+    Time,
+    /// `decimal.Decimal`.
+    Decimal,
+    /// `fractions.Fraction`.
+    Fraction,
+    /// `uuid.UUID`.
+    Uuid,
+    /// A compiled regular expression.
+    Pattern,
+    /// A file of text in memory.
+    TextFile,
+    /// A file of bytes in memory, in hexadecimal digits.
+    BinaryFile,
+    /// `bytearray`, in hexadecimal digits.
+    ByteArray,
+    /// `memoryview`, in hexadecimal digits.
+    MemoryView,
+    /// A module.
+    Module,
+}
+
+impl Many {
+    const ALL: [(Self, &'static str); 7] = [
+        (Self::List, "list"),
+        (Self::Tuple, "tuple"),
+        (Self::Set, "set"),
+        (Self::FrozenSet, "frozenset"),
+        (Self::Deque, "deque"),
+        (Self::Iterator, "iterator"),
+        (Self::AsyncIterator, "async_iterator"),
+    ];
+
+    /// Its name in the harness.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("list", |(_, name)| name)
+    }
+
+    /// The container of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+}
+
+impl Written {
+    const ALL: [(Self, &'static str); 14] = [
+        (Self::Complex, "complex"),
+        (Self::Path, "path"),
+        (Self::DateTime, "datetime"),
+        (Self::Date, "date"),
+        (Self::Time, "time"),
+        (Self::Decimal, "decimal"),
+        (Self::Fraction, "fraction"),
+        (Self::Uuid, "uuid"),
+        (Self::Pattern, "pattern"),
+        (Self::TextFile, "text_file"),
+        (Self::BinaryFile, "binary_file"),
+        (Self::ByteArray, "bytearray"),
+        (Self::MemoryView, "memoryview"),
+        (Self::Module, "module"),
+    ];
+
+    /// Its name in the harness.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("path", |(_, name)| name)
+    }
+
+    /// The kind of a name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
+    }
+}
+
+impl Recipe {
+    /// A text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(text.into())
+    }
+
+    /// A list.
+    pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
+        Self::Many(Many::List, items.into_iter().collect())
+    }
+
+    /// A dictionary whose keys are texts.
+    pub fn record(fields: impl IntoIterator<Item = (String, Self)>) -> Self {
+        Self::Dict(None, fields.into_iter().map(|(name, value)| (Self::Text(name), value)).collect())
+    }
+
+    /// As the harness reads it.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::None => Value::Null,
+            Self::Bool(value) => json!(value),
+            Self::Int(value) => match i64::try_from(*value) {
+                Ok(short) => json!(short),
+                Err(_) => json!({"$": "int", "v": value.to_string()}),
+            },
+            Self::Float(value) if value.is_finite() && value.fract() != 0.0 => json!(value),
+            Self::Float(value) => json!({"$": "float", "v": float_text(*value)}),
+            Self::Text(text) => json!(text),
+            Self::Escaped(text) => json!({"$": "text", "v": text}),
+            Self::Bytes(bytes) => json!({"$": "bytes", "v": hexadecimal(bytes)}),
+            Self::Many(Many::List, items) => items.iter().map(Self::to_json).collect(),
+            Self::Many(kind, items) => {
+                json!({"$": kind.name(), "v": items.iter().map(Self::to_json).collect::<Vec<_>>()})
+            }
+            Self::Dict(class, pairs) => {
+                let pairs: Vec<_> =
+                    pairs.iter().map(|(key, value)| json!([key.to_json(), value.to_json()])).collect();
+                match class {
+                    None => json!({"$": "dict", "v": pairs}),
+                    Some(class) => json!({"$": "dict", "v": pairs, "c": class}),
+                }
+            }
+            Self::Written(kind, text) => json!({"$": kind.name(), "v": text}),
+            Self::Seconds(seconds) => json!({"$": "timedelta", "v": seconds}),
+            Self::Zone(minutes) => json!({"$": "timezone", "v": minutes}),
+            Self::Range(is_slice, ends) => json!({"$": if *is_slice { "slice" } else { "range" }, "v": ends}),
+            Self::Namespace(fields) => json!({"$": "namespace", "v": object_of(fields)}),
+            Self::Member(class, name) => json!({"$": "enum", "c": class, "v": name}),
+            Self::Class(class) => json!({"$": "type", "c": class}),
+            Self::New { class, arguments, keywords } => json!({
+                "$": "new", "c": class,
+                "a": arguments.iter().map(Self::to_json).collect::<Vec<_>>(),
+                "k": object_of(keywords),
+            }),
+            Self::Function(value) => json!({"$": "function", "v": value.to_json()}),
+            Self::AsyncFunction(value) => json!({"$": "async_function", "v": value.to_json()}),
+            Self::Awaitable(value) => json!({"$": "awaitable", "v": value.to_json()}),
+            Self::Repeated(value, count) => json!({"$": "repeat", "v": value.to_json(), "n": count}),
+            Self::Nested(value, depth) => {
+                json!({"$": "nest", "v": value.to_json(), "n": depth, "in": "list"})
+            }
+            Self::Source(module, text) => json!({"$": "source", "m": module, "v": text}),
+        }
+    }
+
+    /// What was written by [`Recipe::to_json`].
+    pub fn from_json(value: &Value) -> Option<Self> {
+        Some(match value {
+            Value::Null => Self::None,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(number) => match number.as_i64() {
+                Some(whole) => Self::Int(whole.into()),
+                None => Self::Float(number.as_f64()?),
+            },
+            Value::String(text) => Self::Text(text.clone()),
+            Value::Array(items) => Self::Many(Many::List, all_of(items)?),
+            Value::Object(object) => Self::from_object(object)?,
+        })
+    }
+
+    fn from_object(object: &Map<String, Value>) -> Option<Self> {
+        let kind = object.get("$")?.as_str()?;
+        let value = object.get("v");
+        let text = || Some(value?.as_str()?.to_owned());
+        let class = || Some(object.get("c")?.as_str()?.to_owned());
+        let inner = || Some(Box::new(Self::from_json(value?)?));
+        let count = || object.get("n")?.as_u64();
+        Some(match kind {
+            "int" => Self::Int(text()?.parse().ok()?),
+            "float" => Self::Float(text()?.parse().ok()?),
+            "text" => Self::Escaped(text()?),
+            "bytes" => Self::Bytes(bytes_of(&text()?)?),
+            "dict" => {
+                let pair =
+                    |pair: &Value| Some((Self::from_json(pair.get(0)?)?, Self::from_json(pair.get(1)?)?));
+                Self::Dict(class(), value?.as_array()?.iter().map(pair).collect::<Option<_>>()?)
+            }
+            "timedelta" => Self::Seconds(value?.as_f64()?),
+            "timezone" => Self::Zone(i32::try_from(value?.as_i64()?).ok()?),
+            "range" | "slice" => {
+                Self::Range(kind == "slice", value?.as_array()?.iter().map(Value::as_i64).collect())
+            }
+            "namespace" => Self::Namespace(fields_of(value?.as_object()?)?),
+            "enum" => Self::Member(class()?, text()?),
+            "type" => Self::Class(class()?),
+            "new" => Self::New {
+                class: class()?,
+                arguments: all_of(object.get("a")?.as_array()?)?,
+                keywords: fields_of(object.get("k")?.as_object()?)?,
+            },
+            "function" => Self::Function(inner()?),
+            "async_function" => Self::AsyncFunction(inner()?),
+            "awaitable" => Self::Awaitable(inner()?),
+            "repeat" => Self::Repeated(inner()?, count()?),
+            "nest" => Self::Nested(inner()?, count()?),
+            "source" => Self::Source(object.get("m")?.as_str()?.to_owned(), text()?),
+            _ => match (Many::of_name(kind), Written::of_name(kind)) {
+                (Some(kind), _) => Self::Many(kind, all_of(value?.as_array()?)?),
+                (None, Some(kind)) => Self::Written(kind, text()?),
+                (None, None) => return None,
+            },
+        })
+    }
+}
+
+fn object_of(fields: &[(String, Recipe)]) -> Value {
+    fields.iter().map(|(name, value)| (name.clone(), value.to_json())).collect()
+}
+
+fn fields_of(object: &Map<String, Value>) -> Option<Vec<(String, Recipe)>> {
+    object.iter().map(|(name, value)| Some((name.clone(), Recipe::from_json(value)?))).collect()
+}
+
+fn all_of(items: &[Value]) -> Option<Vec<Recipe>> {
+    items.iter().map(Recipe::from_json).collect()
+}
+
+/// As `float(…)` reads it.
+pub(super) fn float_text(value: f64) -> String {
+    if value.is_nan() {
+        "nan".into()
+    } else if value.is_infinite() {
+        if value > 0.0 { "inf".into() } else { "-inf".into() }
+    } else {
+        format!("{value:?}")
+    }
+}
+
+pub(super) fn hexadecimal(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes_of(text: &str) -> Option<Vec<u8>> {
+    if !text.len().is_multiple_of(2) || !text.is_ascii() {
+        return None;
+    }
+    (0..text.len() / 2)
+        .map(|index| u8::from_str_radix(text.get(index * 2..index * 2 + 2)?, 16).ok())
+        .collect()
+}
+
+impl Serialize for Recipe {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_json().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Recipe {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        Self::from_json(&value).ok_or_else(|| serde::de::Error::custom("this is no recipe of a value"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples() -> Vec<Recipe> {
+        vec![
+            Recipe::None,
+            Recipe::Bool(true),
+            Recipe::Int(-3),
+            Recipe::Int(1 << 100),
+            Recipe::Float(0.5),
+            Recipe::Float(2.0),
+            Recipe::Float(f64::INFINITY),
+            Recipe::Float(-0.0),
+            Recipe::text("ß"),
+            Recipe::Escaped("\\ud800".into()),
+            Recipe::Bytes(vec![0, 255]),
+            Recipe::list([Recipe::Int(1), Recipe::None]),
+            Recipe::Many(Many::FrozenSet, vec![Recipe::Int(1)]),
+            Recipe::Dict(Some("collections:OrderedDict".into()), vec![(Recipe::Int(1), Recipe::None)]),
+            Recipe::record([("a".to_owned(), Recipe::Int(1))]),
+            Recipe::Written(Written::Path, "/tmp".into()),
+            Recipe::Seconds(1.5),
+            Recipe::Zone(60),
+            Recipe::Range(true, vec![Some(1), None]),
+            Recipe::Namespace(vec![("a".into(), Recipe::None)]),
+            Recipe::Member("m:C".into(), "A".into()),
+            Recipe::Class("m:C".into()),
+            Recipe::New {
+                class: "m:C".into(),
+                arguments: vec![Recipe::Int(1)],
+                keywords: vec![("k".into(), Recipe::None)],
+            },
+            Recipe::Function(Box::new(Recipe::Int(1))),
+            Recipe::Awaitable(Box::new(Recipe::Int(1))),
+            Recipe::Repeated(Box::new(Recipe::text("x")), 1000),
+            Recipe::Nested(Box::new(Recipe::list([])), 10),
+            Recipe::Source("m".into(), "1 + 1".into()),
+        ]
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for recipe in samples() {
+            assert_eq!(Recipe::from_json(&recipe.to_json()).as_ref(), Some(&recipe));
+        }
+        let nan = Recipe::from_json(&Recipe::Float(f64::NAN).to_json());
+        assert!(matches!(nan, Some(Recipe::Float(value)) if value.is_nan()), "{nan:?}");
+    }
+
+    #[test]
+    fn what_is_no_recipe_is_refused() {
+        for text in
+            [r#"{"$": "nonsense"}"#, r#"{"a": 1}"#, r#"{"$": "bytes", "v": "0"}"#, r#"[{"$": "int"}]"#]
+        {
+            assert_eq!(Recipe::from_json(&serde_json::from_str(text).unwrap()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+"""Many calls of one section at the same time: threads, and tasks of one loop, that begin together."""
+
+import asyncio
+import inspect
+import threading
+
+from menace_harness import perform
+
+
+class Watch:
+    """How many calls are under way at once, and the first of them that failed."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.running = 0
+        self.most = 0
+        self.finished = 0
+        self.failure = None
+
+    def __enter__(self):
+        with self.lock:
+            self.running += 1
+            self.most = max(self.most, self.running)
+        return self
+
+    def __exit__(self, _kind, error, _trace):
+        with self.lock:
+            self.running -= 1
+            self.finished += 1
+            if error is not None and self.failure is None:
+                self.failure = perform.failed("call", error)
+        return True
+
+
+def run(call, threads, tasks):
+    watch = Watch()
+    calls = [copy_of(call) for _ in range(threads)]
+    if calls:
+        run_threads(calls, watch)
+    if tasks and inspect.iscoroutinefunction(call.function):
+        asyncio.run(run_tasks([copy_of(call) for _ in range(tasks)], watch))
+    result = watch.failure or {"stage": "done", "value": None, "type": "burst"}
+    result["overlapping"] = watch.most
+    result["finished"] = watch.finished
+    return result
+
+
+def copy_of(call):
+    """The same section on the same object, with arguments of its own."""
+    copy = object.__new__(type(call))
+    copy.__dict__.update(call.__dict__)
+    copy.renew()
+    return copy
+
+
+def run_threads(calls, watch):
+    barrier = threading.Barrier(len(calls))
+
+    def body(call):
+        barrier.wait()
+        with watch:
+            call.once()
+
+    running = [threading.Thread(target=body, args=(call,), daemon=True) for call in calls]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+
+
+async def run_tasks(calls, watch):
+    start = asyncio.Event()
+
+    async def body(call):
+        await start.wait()
+        with watch:
+            await call.begin()
+
+    running = [asyncio.ensure_future(body(call)) for call in calls]
+    await asyncio.sleep(0)
+    start.set()
+    await asyncio.gather(*running)

@@ -1,0 +1,63 @@
+"""Where an exception came from: facts for menace, which decides what they mean."""
+
+import opcode
+import os
+import sys
+
+RAISE = opcode.opmap["RAISE_VARARGS"]
+# More frames of a recursion say no more.
+MOST_FRAMES = 30
+
+
+def facts(error, workspace):
+    """The frames of the repository, innermost last, and whether the innermost one is at a raise or an assert."""
+    frames = []
+    raised = False
+    deepest_is_ours = False
+    trace = error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        path = code.co_filename
+        deepest_is_ours = inside(path, workspace)
+        if deepest_is_ours:
+            frames.append([path[len(workspace) + 1 :], trace.tb_lineno, qualified_name(code)])
+            raised = code.co_code[trace.tb_lasti] == RAISE
+        trace = trace.tb_next
+    kind = type(error)
+    return {
+        "exception": kind.__name__,
+        "module": kind.__module__,
+        "bases": [base.__name__ for base in kind.__mro__ if base is not object],
+        "message": text_of(error),
+        "frames": frames[:3] + frames[-MOST_FRAMES:] if len(frames) > MOST_FRAMES + 3 else frames,
+        "raised": raised,
+        "own_class": defined_in(kind, workspace),
+        "refused": not frames,
+    }
+
+
+def inside(path, workspace):
+    return path.startswith(workspace + "/") and not in_environment(path, workspace)
+
+
+def in_environment(path, workspace):
+    """Installed packages that live in the repository are not the repository."""
+    return "/site-packages/" in path[len(workspace) :] or "/dist-packages/" in path[len(workspace) :]
+
+
+def qualified_name(code):
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def defined_in(kind, workspace):
+    module = sys.modules.get(kind.__module__)
+    path = getattr(module, "__file__", None)
+    return bool(path) and inside(os.path.abspath(path), workspace)
+
+
+def text_of(error):
+    try:
+        text = str(error)
+    except BaseException as second:
+        text = f"<its text raises {type(second).__name__}>"
+    return text if len(text) <= 2000 else text[:2000] + "…"

@@ -1,0 +1,172 @@
+"""One call of one section: import, build, call, and say what came of it."""
+
+import importlib
+import json
+import sys
+
+from menace_harness import classify, locate, values
+
+WORKSPACE = "/workspace"
+# Of what a generator yields, this many values are asked for.
+MOST_YIELDED = 1000
+# A longer text of one value says no more about the call.
+LONGEST_TEXT = 4000
+
+
+def perform(request):
+    """Makes the call. Only what ends the process itself is not described here."""
+    stage = "import"
+    try:
+        module = importlib.import_module(request["module"])
+        seed(request["seed"])
+        if request["function"] == "<module>":
+            return {"stage": "done", "value": None, "type": "module"}
+        stage = "lookup"
+        owner, binding, function = locate.locate(module, request["function"])
+        stage = "build"
+        prepared = Call(request, owner, binding, function)
+        stage = "call"
+        result = prepared.run()
+    except values.CannotBuild as error:
+        return {"stage": "build", "why": str(error)}
+    except LookupError as error:
+        if stage == "lookup":
+            return {"stage": "lookup", "why": str(error)}
+        return failed(stage, error)
+    except BaseException as error:  # SystemExit and KeyboardInterrupt of the code under test are its results too.
+        return failed(stage, error)
+    return result
+
+
+def failed(stage, error):
+    return {"stage": stage, "error": classify.facts(error, WORKSPACE)}
+
+
+def seed(number):
+    """The chances of this call, the same each time. Modules that nobody imported need none."""
+    chance = sys.modules.get("random")
+    if chance is not None:
+        chance.seed(number)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(number % 2**32)
+
+
+class Call:
+    """A section with its arguments, ready to be called."""
+
+    def __init__(self, request, owner, binding, function):
+        self.request = request
+        self.owner = owner
+        self.binding = binding
+        self.function = function
+        self.instance = None
+        if binding in ("instance", "property"):
+            self.instance = values.build(request["owner"])
+        self.arguments = None
+        self.renew()
+
+    def renew(self):
+        """Arguments of its own for every call: a call may change what it was given."""
+        self.arguments = (
+            values.build_all(self.request["arguments"]),
+            {name: values.build(recipe) for name, recipe in self.request["keywords"].items()},
+        )
+
+    def run(self):
+        threads, tasks = self.request.get("threads", 0), self.request.get("tasks", 0)
+        if threads or tasks:
+            from menace_harness import burst
+
+            return burst.run(self, threads, tasks)
+        before = text_of((self.instance, self.arguments)) if self.request.get("watch") else None
+        try:
+            value = self.once()
+        except BaseException as error:
+            result = failed("call", error)
+            if before is not None:
+                result["changed"] = text_of((self.instance, self.arguments)) != before
+            return result
+        return done(value)
+
+    def once(self):
+        return finish(self.begin())
+
+    def begin(self):
+        arguments, keywords = self.arguments
+        if self.binding == "instance":
+            return self.function.__get__(self.instance)(*arguments, **keywords)
+        if self.binding == "property":
+            return self.function(self.instance)
+        if self.binding == "class":
+            return self.function(self.owner, *arguments, **keywords)
+        return self.function(*arguments, **keywords)
+
+
+def done(value):
+    return {"stage": "done", "value": text_of(value), "type": type(value).__name__, "json": as_json(value)}
+
+
+def as_json(value):
+    """The value, if JSON can hold it unchanged and it is short."""
+    try:
+        text = json.dumps(value, allow_nan=False)
+        return value if len(text) <= LONGEST_TEXT and json.loads(text) == value else None
+    except (TypeError, ValueError, RecursionError, OverflowError):
+        return None
+
+
+def finish(value):
+    """Waits for what is awaited, takes what is yielded, enters and leaves what is a context."""
+    kind = type(value).__name__
+    if kind == "coroutine":
+        import asyncio
+
+        return asyncio.run(settle(value))
+    if kind == "generator":
+        return [item for item, _ in zip(value, range(MOST_YIELDED))]
+    if kind == "async_generator":
+        import asyncio
+
+        return asyncio.run(take(value))
+    if kind == "_GeneratorContextManager":
+        with value as inner:
+            return inner
+    return value
+
+
+async def settle(coroutine):
+    return await coroutine
+
+
+async def take(generator):
+    taken = []
+    async for item in generator:
+        taken.append(item)
+        if len(taken) == MOST_YIELDED:
+            break
+    return taken
+
+
+def text_of(value):
+    """How Python shows the value, without where it lies in memory."""
+    try:
+        size = len(value) if isinstance(value, (str, bytes, list, tuple, set, dict)) else 0
+        text = repr(value) if size <= LONGEST_TEXT else f"{type(value).__name__} of {size}: {shortened(value)}"
+    except BaseException as error:
+        return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    if " at 0x" in text:
+        text = without_addresses(text)
+    return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
+
+
+def shortened(value):
+    if isinstance(value, (str, bytes, list, tuple)):
+        return repr(value[: LONGEST_TEXT // 4])
+    return repr([item for item, _ in zip(value, range(LONGEST_TEXT // 4))])
+
+
+def without_addresses(text):
+    import re
+
+    return re.sub(r" at 0x[0-9a-f]+", "", text)

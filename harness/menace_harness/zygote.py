@@ -27,7 +27,10 @@ REHEARSALS = 20
 STREAM = 3
 
 
-def main(library_path, warm):
+def main(library_path, names):
+    """Names that begin with a slash are directories from which modules are imported; the others are modules."""
+    roots = [name for name in names if name.startswith("/")]
+    warm = [name for name in names if not name.startswith("/")]
     # It was for this process alone.
     os.environ.pop("LD_BIND_NOW", None)
     library = load(library_path)
@@ -36,7 +39,7 @@ def main(library_path, warm):
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     # A layer that is thrown away has no use for compiled files, and they would be listed as written.
     sys.dont_write_bytecode = True
-    prepare_imports()
+    prepare_imports(roots)
     rehearse()
     # What is there now stays: a collection in a fork would touch, and so copy, every page of it.
     gc.collect()
@@ -62,8 +65,11 @@ def load(path):
 
 
 def warm_up(names):
-    """Imports what calls will import, so that they get it without reading a file."""
+    """Imports what calls will import of the standard library, so that they get it without reading a file."""
+    standard = getattr(sys, "stdlib_module_names", frozenset())
     for name in names:
+        if name.partition(".")[0] not in standard:
+            continue
         try:
             __import__(name)
         except ImportError:
@@ -71,9 +77,9 @@ def warm_up(names):
             pass
 
 
-def prepare_imports():
+def prepare_imports(roots):
     """Lets the interpreter look into the workspace once; what it sees there holds as long as the directory is the same."""
-    sys.path.insert(0, perform.WORKSPACE)
+    sys.path[:0] = [*roots, perform.WORKSPACE]
     importlib.machinery.PathFinder.find_spec("no module has this name")
 
 

@@ -75,6 +75,8 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: JsonOutput,
     },
+    /// Call every function of a repository in sandboxes, under scenarios, and rank what fails
+    Run(Run),
     /// Run commands in sandboxes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
@@ -90,6 +92,30 @@ pub(crate) struct JsonOutput {
     /// Print JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How to call what is in a repository.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) repository: Repository,
+    /// Only these files, from the root of the repository; can be repeated or separated by commas
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    pub(crate) modules: Vec<String>,
+    /// What all chance comes from
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The interpreter; without it the repository's own, else python3
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<String>,
+    /// How long a call may take, such as 5s or 500ms
+    #[arg(long, default_value = "5s", value_parser = sandbox::duration)]
+    pub(crate) timeout: std::time::Duration,
+    /// How many rows each table shows at most; 0 shows all
+    #[arg(long, default_value_t = 20, value_name = "ROWS")]
+    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) output: JsonOutput,
 }
 
 /// What to read.

@@ -152,7 +152,7 @@ fn cores(text: &str) -> Result<f64, String> {
     Cores::parse(text).map(Cores::get).ok_or_else(|| format!("expected {}", Cores::accepted()))
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     let accepted = || format!("expected {} above 0", <Duration as SettingValue>::accepted());
     <Duration as SettingValue>::parse(text).filter(|time| !time.is_zero()).ok_or_else(accepted)
 }

@@ -9,6 +9,8 @@ mod inventory_json;
 mod map;
 mod orphans;
 mod reading;
+mod run;
+mod run_report;
 mod sandbox;
 mod scan;
 mod scan_report;
@@ -42,6 +44,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Map { repository, grouping, output } => {
             map::run(configuration, &repository, &grouping, output.json)
         }
+        Command::Run(arguments) => run::run(configuration, &arguments),
         Command::Sandbox(command) => sandbox::run(command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());

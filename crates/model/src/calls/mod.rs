@@ -7,4 +7,4 @@ mod shape;
 
 pub use outcome::{Facts, OutcomeKind};
 pub use recipe::{Many, Recipe, Written};
-pub use shape::{Described, ParameterShape, Shape};
+pub use shape::{Described, Field, ParameterShape, Shape};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use menace_enter::channel;
 use menace_enter::root::Entry;
-use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, Workspace};
+use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, WORKSPACE, Workspace};
 use tokio::io::AsyncReadExt;
 
 use super::ZygoteOptions;
@@ -105,7 +105,8 @@ impl Base {
 
 fn command(options: &ZygoteOptions) -> Vec<String> {
     let start = [options.python.as_str(), "-I", "-c", START];
-    start.into_iter().map(str::to_owned).chain(options.warm.iter().cloned()).collect()
+    let roots = options.roots.iter().map(|root| format!("{WORKSPACE}/{root}"));
+    start.into_iter().map(str::to_owned).chain(roots).chain(options.warm.iter().cloned()).collect()
 }
 
 fn spec(options: &ZygoteOptions) -> SandboxSpec {

@@ -30,6 +30,8 @@ pub struct ZygoteOptions {
     pub parallel: usize,
     /// What each call may use.
     pub limits: Limits,
+    /// Directories of the repository from which modules are imported, beside the repository itself.
+    pub roots: Vec<String>,
     /// Modules of the standard library that calls find imported. Each makes calls that import it cheaper by
     /// milliseconds, and all others dearer by microseconds: a copy of the interpreter costs what it holds.
     pub warm: Vec<String>,
@@ -44,6 +46,7 @@ impl ZygoteOptions {
             python: "python3".into(),
             parallel: cores * 2,
             limits: Limits { memory: None, disk: Some(64 << 20), ..Limits::default() },
+            roots: Vec::new(),
             warm: Vec::new(),
         }
     }

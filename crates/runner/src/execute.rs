@@ -1,0 +1,25 @@
+//! Who makes the calls.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use menace_sandbox::SandboxError;
+use menace_sandbox::native::{CallSpec, RawOutcome, Zygote};
+
+/// Something that makes isolated calls: on this machine, or on another.
+pub trait Execute: Send + Sync {
+    /// Makes a call. What the code does is an outcome, never an error.
+    fn execute<'a>(
+        &'a self,
+        call: &'a CallSpec,
+    ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>>;
+}
+
+impl Execute for Zygote {
+    fn execute<'a>(
+        &'a self,
+        call: &'a CallSpec,
+    ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>> {
+        Box::pin(self.call(call))
+    }
+}

@@ -1,0 +1,75 @@
+//! Fields that are not what they were: renamed, dropped, added, of another type.
+
+use menace_model::calls::Recipe;
+
+use super::Stub;
+use crate::chance::Chance;
+
+/// Changes a field of a record among the arguments. `None` when there is no record.
+pub(super) fn drift(mut stub: Stub, draw: usize, chance: &mut Chance) -> Option<Stub> {
+    let mut changed = 0;
+    for argument in stub.arguments.iter_mut().chain(stub.keywords.iter_mut().map(|(_, value)| value)) {
+        changed += drift_value(argument, draw, chance);
+    }
+    stub.drifted = changed;
+    (changed > 0).then_some(stub)
+}
+
+fn drift_value(value: &mut Recipe, draw: usize, chance: &mut Chance) -> u32 {
+    match value {
+        Recipe::Dict(_, pairs) if pairs.iter().any(|(key, _)| matches!(key, Recipe::Text(_))) => {
+            let index = chance.below(pairs.len());
+            match draw % 4 {
+                0 => {
+                    pairs.remove(index);
+                }
+                1 => {
+                    if let Some((Recipe::Text(name), _)) = pairs.get_mut(index) {
+                        name.push_str("_v2");
+                    }
+                }
+                2 => {
+                    if let Some((_, value)) = pairs.get_mut(index) {
+                        *value = retyped(value);
+                    }
+                }
+                _ => pairs.push((Recipe::text("added_in_v2"), Recipe::Int(1))),
+            }
+            1
+        }
+        Recipe::Many(_, items) => items.iter_mut().map(|item| drift_value(item, draw, chance)).sum(),
+        _ => 0,
+    }
+}
+
+/// The same thing as an upstream would send it after a change of its format.
+fn retyped(value: &Recipe) -> Recipe {
+    match value {
+        Recipe::Text(text) => Recipe::list([Recipe::text(text)]),
+        Recipe::None => Recipe::text(""),
+        value => Recipe::text(value.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_of_a_record_changes() {
+        let record = Recipe::record([("price".to_owned(), Recipe::Int(3))]);
+        let stub = Stub { arguments: vec![record.clone()], ..Stub::default() };
+        let mut chance = Chance::new(1, &[]);
+        let drifted: Vec<Recipe> =
+            (0..4).map(|draw| drift(stub.clone(), draw, &mut chance).unwrap().arguments[0].clone()).collect();
+        assert!(drifted.iter().all(|changed| *changed != record), "{drifted:?}");
+        assert_eq!(drifted[1], Recipe::record([("price_v2".to_owned(), Recipe::Int(3))]));
+        assert_eq!(drifted[2], Recipe::record([("price".to_owned(), Recipe::text("3"))]));
+    }
+
+    #[test]
+    fn without_a_record_nothing_drifts() {
+        let stub = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
+        assert_eq!(drift(stub, 0, &mut Chance::new(1, &[])), None);
+    }
+}

@@ -1,0 +1,413 @@
+//! What a parameter without an annotation takes: what the body does with it, its default, its name.
+
+use menace_model::calls::Shape;
+use menace_model::inventory::{Parameter, ParameterUse};
+
+/// A guess, and whether the body plainly needs it: a method that only texts have is plain, a name is not.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Guess {
+    pub(super) shape: Shape,
+    pub(super) is_plain: bool,
+}
+
+/// Guesses, the best first. There is always one.
+pub(super) fn guesses(parameter: Option<&Parameter>, name: &str, default: Option<&str>) -> Vec<Guess> {
+    let uses = parameter.map_or(&[][..], |parameter| &parameter.uses);
+    let mut votes: Vec<(Shape, i32)> = Vec::new();
+    for one in uses {
+        for (shape, weight) in of_use(one) {
+            vote(&mut votes, shape, weight);
+        }
+    }
+    let strongest_use = votes.iter().map(|(_, weight)| *weight).max().unwrap_or(0);
+    let is_unanimous = votes.iter().filter(|(_, weight)| *weight >= PLAIN).count() == 1;
+    if let Some(shape) = default.and_then(of_type_name) {
+        vote(&mut votes, shape, 5);
+    }
+    for (shape, weight) in of_name(name) {
+        vote(&mut votes, shape, weight);
+    }
+    // Almost everything can be a text or a number.
+    vote(&mut votes, Shape::Str, 1);
+    vote(&mut votes, Shape::Int, 1);
+    votes.sort_by_key(|(_, weight)| -weight);
+    let best = votes.first().map_or(0, |(_, weight)| *weight);
+    votes
+        .into_iter()
+        .enumerate()
+        .map(|(index, (shape, weight))| Guess {
+            shape,
+            is_plain: index == 0 && is_unanimous && strongest_use >= PLAIN && weight == best,
+        })
+        .collect()
+}
+
+/// From this weight on a use says plainly what is needed.
+const PLAIN: i32 = 10;
+
+fn vote(votes: &mut Vec<(Shape, i32)>, shape: Shape, weight: i32) {
+    match votes.iter_mut().find(|(known, _)| same_kind(known, &shape)) {
+        Some((known, sum)) => {
+            *sum += weight;
+            merge(known, shape);
+        }
+        None => votes.push((shape, weight)),
+    }
+}
+
+fn same_kind(left: &Shape, right: &Shape) -> bool {
+    std::mem::discriminant(left) == std::mem::discriminant(right)
+}
+
+/// Two observations of the same kind: what one of them knows about the inside is kept.
+fn merge(known: &mut Shape, other: Shape) {
+    match (known, other) {
+        (Shape::TypedDict { fields }, Shape::TypedDict { fields: more }) => {
+            for field in more {
+                if fields.iter().all(|known| known.name != field.name) {
+                    fields.push(field);
+                }
+            }
+        }
+        (Shape::List { of }, Shape::List { of: other }) if **of == Shape::Any => *of = other,
+        (Shape::Literal { values }, Shape::Literal { values: more }) => values.extend(more),
+        _ => {}
+    }
+}
+
+fn of_use(one: &ParameterUse) -> Vec<(Shape, i32)> {
+    match one {
+        ParameterUse::Key(source) => match text_literal(source) {
+            Some(name) => vec![(record([name]), 12)],
+            None => vec![(dictionary(), 8)],
+        },
+        ParameterUse::Method(name) => of_method(name),
+        ParameterUse::Attribute(name) => of_attribute(name),
+        ParameterUse::Compared(source) => of_constant(source).map_or(vec![], |shape| vec![(shape, 4)]),
+        ParameterUse::Instance(source) => of_type_name(source).map_or(vec![], |shape| vec![(shape, 6)]),
+        ParameterUse::Called => vec![(Shape::Callable { returns: None }, 12)],
+        ParameterUse::Iterated => vec![(list(Shape::Any), 7)],
+        ParameterUse::Indexed => vec![(list(Shape::Any), 6)],
+        ParameterUse::Awaited => vec![(Shape::Awaitable { of: Box::new(Shape::Any) }, 12)],
+        ParameterUse::Entered => vec![(Shape::TextFile, 6)],
+        ParameterUse::Operand(operator) => match operator.as_str() {
+            "+" => vec![(Shape::Int, 3), (Shape::Str, 1)],
+            "%" => vec![(Shape::Int, 3), (Shape::Str, 2)],
+            "|" | "&" => vec![(Shape::Int, 4)],
+            _ => vec![(Shape::Int, 8)],
+        },
+        ParameterUse::Passed(callee) => of_callee(callee),
+    }
+}
+
+fn of_method(name: &str) -> Vec<(Shape, i32)> {
+    const TEXT: &[&str] = &[
+        "lower",
+        "upper",
+        "strip",
+        "lstrip",
+        "rstrip",
+        "split",
+        "rsplit",
+        "splitlines",
+        "startswith",
+        "endswith",
+        "replace",
+        "encode",
+        "title",
+        "capitalize",
+        "casefold",
+        "format",
+        "join",
+        "partition",
+        "rpartition",
+        "isdigit",
+        "isalpha",
+        "isalnum",
+        "isspace",
+        "isupper",
+        "islower",
+        "zfill",
+        "ljust",
+        "rjust",
+        "center",
+        "removeprefix",
+        "removesuffix",
+        "expandtabs",
+        "translate",
+        "isidentifier",
+        "isnumeric",
+        "swapcase",
+    ];
+    const LIST: &[&str] = &["append", "extend", "insert", "sort", "reverse"];
+    const DICT: &[&str] = &["items", "keys", "values", "setdefault", "get", "popitem", "fromkeys"];
+    const SET: &[&str] = &[
+        "add",
+        "discard",
+        "union",
+        "intersection",
+        "difference",
+        "issubset",
+        "issuperset",
+        "symmetric_difference",
+        "isdisjoint",
+    ];
+    const FILE: &[&str] = &["read", "readline", "readlines", "write", "writelines", "seek", "tell", "flush"];
+    const MOMENT: &[&str] = &["strftime", "isoformat", "timestamp", "astimezone", "utcoffset", "timetuple"];
+    const PATH: &[&str] = &[
+        "exists",
+        "mkdir",
+        "read_text",
+        "write_text",
+        "joinpath",
+        "iterdir",
+        "is_file",
+        "is_dir",
+        "glob",
+        "rglob",
+        "unlink",
+        "resolve",
+        "relative_to",
+        "with_suffix",
+        "read_bytes",
+        "write_bytes",
+    ];
+    let within = |names: &[&str]| names.contains(&name);
+    if within(TEXT) {
+        vec![(Shape::Str, 12)]
+    } else if within(LIST) {
+        vec![(list(Shape::Any), 12)]
+    } else if within(DICT) {
+        vec![(dictionary(), 12)]
+    } else if within(SET) {
+        vec![(Shape::Set { of: Box::new(Shape::Any) }, 12)]
+    } else if within(FILE) {
+        vec![(Shape::TextFile, 12)]
+    } else if within(MOMENT) {
+        vec![(Shape::DateTime, 12)]
+    } else if within(PATH) {
+        vec![(Shape::Path, 12)]
+    } else {
+        match name {
+            "decode" | "hex" => vec![(Shape::Bytes, 12)],
+            "total_seconds" => vec![(Shape::TimeDelta, 12)],
+            "quantize" => vec![(Shape::Decimal, 12)],
+            "match" | "search" | "fullmatch" | "sub" | "findall" | "finditer" => vec![(Shape::Pattern, 8)],
+            "bit_length" | "to_bytes" => vec![(Shape::Int, 12)],
+            "is_integer" => vec![(Shape::Float, 12)],
+            "popleft" | "appendleft" => vec![(Shape::Deque { of: Box::new(Shape::Any) }, 12)],
+            "find" | "index" | "count" => vec![(Shape::Str, 4), (list(Shape::Any), 3)],
+            "pop" | "clear" | "remove" | "copy" => vec![(list(Shape::Any), 4), (dictionary(), 3)],
+            "update" => vec![(dictionary(), 6)],
+            _ => vec![],
+        }
+    }
+}
+
+fn of_attribute(name: &str) -> Vec<(Shape, i32)> {
+    match name {
+        "year" | "month" | "day" => vec![(Shape::DateTime, 12)],
+        "hour" | "minute" | "second" | "tzinfo" | "microsecond" => vec![(Shape::DateTime, 12)],
+        "days" | "seconds" => vec![(Shape::TimeDelta, 12)],
+        "parent" | "suffix" | "stem" | "parts" => vec![(Shape::Path, 10)],
+        "real" | "imag" => vec![(Shape::Complex, 8)],
+        "numerator" | "denominator" => vec![(Shape::Fraction, 8)],
+        "start" | "stop" | "step" => vec![(Shape::Slice, 8)],
+        "__name__" | "__module__" | "__doc__" => vec![(Shape::Callable { returns: None }, 5)],
+        _ => vec![(Shape::Namespace, 6)],
+    }
+}
+
+fn of_callee(callee: &str) -> Vec<(Shape, i32)> {
+    let last = callee.rsplit('.').next().unwrap_or(callee);
+    match (callee, last) {
+        ("len", _) => vec![(list(Shape::Any), 3), (Shape::Str, 3)],
+        ("sum" | "min" | "max" | "statistics.mean", _) => vec![(list(Shape::Int), 9)],
+        (
+            "sorted" | "enumerate" | "reversed" | "iter" | "zip" | "list" | "tuple" | "set" | "any" | "all",
+            _,
+        ) => {
+            vec![(list(Shape::Any), 6)]
+        }
+        ("range" | "chr" | "hex" | "bin" | "abs" | "round" | "divmod", _) => vec![(Shape::Int, 9)],
+        ("int" | "float", _) => vec![(Shape::Int, 3), (Shape::Str, 3)],
+        ("ord", _) => vec![(Shape::Str, 5)],
+        ("dict", _) => vec![(dictionary(), 6)],
+        ("open" | "Path" | "pathlib.Path", _) => vec![(Shape::Path, 6)],
+        ("json.loads" | "ast.parse" | "ast.literal_eval" | "compile" | "eval", _) => vec![(Shape::Str, 9)],
+        ("callable" | "map" | "filter" | "functools.partial" | "functools.wraps" | "wraps", _) => {
+            vec![(Shape::Callable { returns: None }, 4)]
+        }
+        ("datetime.fromtimestamp" | "datetime.datetime.fromtimestamp" | "time.sleep", _) => {
+            vec![(Shape::Int, 8)]
+        }
+        (_, "fromisoformat" | "strptime") => vec![(Shape::Str, 8)],
+        (callee, _) if callee.starts_with("math.") => vec![(Shape::Float, 9)],
+        (callee, _) if callee.starts_with("os.path.") || callee.starts_with("os.") => vec![(Shape::Str, 5)],
+        (callee, _) if callee.starts_with("re.") => vec![(Shape::Str, 5)],
+        _ => vec![],
+    }
+}
+
+/// The type of a constant as Python source.
+fn of_constant(source: &str) -> Option<Shape> {
+    if text_literal(source).is_some() {
+        return Some(Shape::Str);
+    }
+    match source {
+        "True" | "False" => Some(Shape::Bool),
+        "None" => None,
+        source if source.parse::<i128>().is_ok() => Some(Shape::Int),
+        source if source.parse::<f64>().is_ok() => Some(Shape::Float),
+        source if source.starts_with("b'") || source.starts_with("b\"") => Some(Shape::Bytes),
+        _ => None,
+    }
+}
+
+/// The name of a type, as a default or `isinstance` has it.
+fn of_type_name(name: &str) -> Option<Shape> {
+    Some(match name.rsplit('.').next().unwrap_or(name) {
+        "bool" => Shape::Bool,
+        "int" | "Integral" | "Number" => Shape::Int,
+        "float" | "Real" => Shape::Float,
+        "complex" => Shape::Complex,
+        "str" => Shape::Str,
+        "bytes" => Shape::Bytes,
+        "bytearray" => Shape::ByteArray,
+        "list" | "Sequence" | "Iterable" | "MutableSequence" => list(Shape::Any),
+        "tuple" => Shape::Tuple { items: None, of: Some(Box::new(Shape::Any)) },
+        "dict" | "Mapping" | "MutableMapping" | "OrderedDict" => dictionary(),
+        "set" | "Set" => Shape::Set { of: Box::new(Shape::Any) },
+        "frozenset" => Shape::FrozenSet { of: Box::new(Shape::Any) },
+        "deque" => Shape::Deque { of: Box::new(Shape::Any) },
+        "datetime" => Shape::DateTime,
+        "date" => Shape::Date,
+        "timedelta" => Shape::TimeDelta,
+        "Decimal" => Shape::Decimal,
+        "Path" | "PurePath" | "PosixPath" => Shape::Path,
+        "function" | "builtin_function_or_method" | "Callable" => Shape::Callable { returns: None },
+        "type" => Shape::Type { of: None },
+        "Pattern" => Shape::Pattern,
+        "slice" => Shape::Slice,
+        "range" => Shape::Range,
+        _ => return None,
+    })
+}
+
+fn of_name(name: &str) -> Vec<(Shape, i32)> {
+    let name = name.trim_start_matches('_');
+    let ends = |suffixes: &[&str]| suffixes.iter().any(|suffix| name.ends_with(suffix));
+    if name.starts_with("is_") || name.starts_with("has_") || name.starts_with("use_") || ends(&["flag"]) {
+        return vec![(Shape::Bool, 4)];
+    }
+    match name {
+        "n" | "i" | "j" | "k" | "m" | "count" | "size" | "length" | "limit" | "num" | "index" | "width"
+        | "height" | "depth" | "level" | "offset" | "start" | "end" | "stop" | "step" | "maxlen"
+        | "max_size" | "x" | "y" | "z" | "a" | "b" | "amount" | "quantity" | "number" | "seed" | "port"
+        | "year" | "month" | "day" => {
+            vec![(Shape::Int, 4)]
+        }
+        "price" | "rate" | "ratio" | "weight" | "percent" | "timeout" | "seconds" | "delay" | "factor"
+        | "total" | "tolerance" | "alpha" | "epsilon" => vec![(Shape::Float, 4)],
+        "items" | "values" | "seq" | "sequence" | "iterable" | "iterables" | "lst" | "xs" | "ys"
+        | "elements" | "rows" | "lines" | "args" | "arr" | "array" | "records" | "entries" | "nums"
+        | "numbers" | "keys" | "names" | "it" | "src" | "words" | "columns" | "fields" => {
+            vec![(list(Shape::Any), 5)]
+        }
+        "d" | "dct" | "dictionary" | "mapping" | "config" | "params" | "headers" | "options" | "kwargs"
+        | "settings" | "payload" | "record" | "row" | "context" | "metadata" => vec![(dictionary(), 4)],
+        "func" | "fn" | "function" | "callback" | "predicate" | "pred" | "f" | "g" | "wrapped"
+        | "factory" | "handler" | "method" | "decorated" => vec![(Shape::Callable { returns: None }, 6)],
+        "dt" | "date" | "when" | "moment" | "timestamp" => vec![(Shape::DateTime, 4)],
+        "fp" | "file" | "fileobj" | "stream" | "f_in" | "f_out" | "file_obj" | "out" => {
+            vec![(Shape::TextFile, 4)]
+        }
+        "cls" | "klass" | "type_" => vec![(Shape::Type { of: None }, 4)],
+        "data" | "buf" | "blob" | "raw" => vec![(Shape::Bytes, 2), (list(Shape::Any), 2)],
+        _ if ends(&["path", "dir", "directory", "filename", "file_name"]) => vec![(Shape::Str, 4)],
+        _ if ends(&["s", "list"]) && name.len() > 3 => vec![(list(Shape::Any), 2)],
+        _ if ends(&[
+            "name", "text", "string", "str", "msg", "message", "key", "title", "url", "id", "label",
+        ]) =>
+        {
+            vec![(Shape::Str, 4)]
+        }
+        _ if ends(&["func", "callback", "fn", "hook", "factory"]) => {
+            vec![(Shape::Callable { returns: None }, 6)]
+        }
+        _ if ends(&["count", "size", "num", "index", "len", "length", "max", "min"]) => vec![(Shape::Int, 4)],
+        _ => vec![],
+    }
+}
+
+fn list(of: Shape) -> Shape {
+    Shape::List { of: Box::new(of) }
+}
+
+fn dictionary() -> Shape {
+    Shape::Dict { key: Box::new(Shape::Str), value: Box::new(Shape::Any), class: None }
+}
+
+fn record<'a>(names: impl IntoIterator<Item = &'a str>) -> Shape {
+    let field =
+        |name: &str| menace_model::calls::Field { name: name.to_owned(), shape: Shape::Any, required: true };
+    Shape::TypedDict { fields: names.into_iter().map(field).collect() }
+}
+
+/// The text of a literal without escapes.
+pub(super) fn text_literal(source: &str) -> Option<&str> {
+    let quote = source.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
+    let inside = source.strip_prefix(quote)?.strip_suffix(quote)?;
+    (!inside.contains(['\\', quote])).then_some(inside)
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_model::inventory::ParameterKind;
+
+    use super::*;
+
+    fn best(name: &str, uses: &[ParameterUse], default: Option<&str>) -> Guess {
+        let parameter = Parameter {
+            name: name.into(),
+            kind: ParameterKind::PositionalOrKeyword,
+            annotation: None,
+            default: None,
+            uses: uses.to_vec(),
+        };
+        guesses(Some(&parameter), name, default).into_iter().next().unwrap()
+    }
+
+    #[test]
+    fn what_the_body_does_counts_more_than_a_name() {
+        let guess = best("count", &[ParameterUse::Method("split".into())], None);
+        assert_eq!(guess, Guess { shape: Shape::Str, is_plain: true });
+        assert_eq!(best("count", &[], None), Guess { shape: Shape::Int, is_plain: false });
+    }
+
+    #[test]
+    fn keys_that_are_read_make_a_record() {
+        let uses = [ParameterUse::Key("'price'".into()), ParameterUse::Key("\"name\"".into())];
+        match best("order", &uses, None).shape {
+            Shape::TypedDict { fields } => {
+                assert_eq!(
+                    fields.iter().map(|field| field.name.as_str()).collect::<Vec<_>>(),
+                    ["price", "name"]
+                );
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_default_says_what_is_expected() {
+        assert_eq!(best("thing", &[], Some("float")).shape, Shape::Float);
+        assert!(!best("thing", &[], Some("float")).is_plain);
+    }
+
+    #[test]
+    fn uses_that_disagree_are_not_plain() {
+        let uses = [ParameterUse::Method("append".into()), ParameterUse::Method("strip".into())];
+        assert!(!best("thing", &uses, None).is_plain);
+    }
+}

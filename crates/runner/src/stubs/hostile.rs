@@ -1,0 +1,170 @@
+//! Hostile values of the declared type: what an attacker, a broken client or a bad file would send.
+
+use menace_model::calls::{Many, Recipe, Shape, Written};
+
+use crate::chance::Chance;
+
+/// How large huge is: enough to hurt what is quadratic, little enough to be sent.
+const HUGE: u64 = 100_000;
+
+/// A hostile value of a shape, if there is one.
+pub(super) fn hostile(shape: &Shape, draw: usize, chance: &mut Chance) -> Option<Recipe> {
+    let values = match shape {
+        Shape::Str | Shape::Any => texts(),
+        Shape::Int => numbers(),
+        Shape::Float => floats(),
+        Shape::Bytes => vec![
+            Recipe::Bytes(vec![]),
+            Recipe::Bytes(vec![0xff, 0xfe, 0]),
+            Recipe::Bytes(vec![0x80]),
+            Recipe::Repeated(Box::new(Recipe::Bytes(vec![0])), HUGE),
+        ],
+        Shape::Path => paths().into_iter().map(|path| Recipe::Written(Written::Path, path.into())).collect(),
+        Shape::Decimal => ["NaN", "Infinity", "-Infinity", "1E+1000", "-0", "0.000000000000000000000001"]
+            .map(|text| Recipe::Written(Written::Decimal, text.into()))
+            .to_vec(),
+        Shape::DateTime => ["0001-01-01T00:00:00", "9999-12-31T23:59:59.999999", "2024-02-29T00:00:00-23:59"]
+            .map(|text| Recipe::Written(Written::DateTime, text.into()))
+            .to_vec(),
+        Shape::Date => {
+            ["0001-01-01", "9999-12-31"].map(|text| Recipe::Written(Written::Date, text.into())).to_vec()
+        }
+        Shape::TimeDelta => vec![Recipe::Seconds(-1.0), Recipe::Seconds(8.64e13), Recipe::Seconds(0.0)],
+        Shape::TextFile => texts()
+            .into_iter()
+            .filter_map(|text| plain(text).map(|text| Recipe::Written(Written::TextFile, text)))
+            .collect(),
+        Shape::BinaryFile => {
+            ["", "fffe00", "80"].map(|text| Recipe::Written(Written::BinaryFile, text.into())).to_vec()
+        }
+        Shape::List { of } => many(Many::List, of, draw, chance),
+        Shape::Set { of } => many(Many::Set, of, draw, chance),
+        Shape::FrozenSet { of } => many(Many::FrozenSet, of, draw, chance),
+        Shape::Deque { of } => many(Many::Deque, of, draw, chance),
+        Shape::Iterator { of } => many(Many::Iterator, of, draw, chance),
+        Shape::Tuple { of: Some(of), .. } => many(Many::Tuple, of, draw, chance),
+        Shape::Dict { key, value, .. } => dictionaries(key, value, draw, chance),
+        Shape::Union { of } => {
+            let typed: Vec<&Shape> = of.iter().filter(|shape| **shape != Shape::None).collect();
+            return typed.get(draw % typed.len().max(1)).and_then(|shape| hostile(shape, draw / 2, chance));
+        }
+        _ => return None,
+    };
+    let index = (draw + chance.below(2)) % values.len().max(1);
+    values.into_iter().nth(index)
+}
+
+fn plain(recipe: Recipe) -> Option<String> {
+    match recipe {
+        Recipe::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+fn texts() -> Vec<Recipe> {
+    let mut all: Vec<Recipe> = [
+        "",
+        "'; DROP TABLE users; --",
+        "<script>alert(1)</script>",
+        "../../../../etc/passwd",
+        "\0",
+        "{\"a\": [1, 2",
+        "%s%s%n%x",
+        "{0.__class__}",
+        "${7*7}{{7*7}}",
+        "аdmin",
+        "\u{202e}txt.exe",
+        " \t\r\n",
+        "NaN",
+        "-1",
+        "99999999999999999999",
+        "0x41",
+        "١٢٣",
+        "𝟙𝟚",
+        "a\u{301}\u{301}\u{301}",
+        "\u{feff}text",
+        "None",
+        "=1+1",
+        "A:\\nul",
+    ]
+    .into_iter()
+    .map(Recipe::text)
+    .collect();
+    all.extend([
+        Recipe::Escaped("\\ud800".into()),
+        Recipe::Repeated(Box::new(Recipe::text("A")), HUGE),
+        Recipe::Repeated(Box::new(Recipe::text("(")), 5_000),
+        Recipe::text("a".repeat(28) + "!"),
+    ]);
+    all
+}
+
+fn numbers() -> Vec<Recipe> {
+    [0, -1, 1 << 31, -(1 << 31) - 1, 1 << 63, 1 << 64, -(1 << 63), 10_i128.pow(30), 255, 256]
+        .map(Recipe::Int)
+        .to_vec()
+}
+
+fn floats() -> Vec<Recipe> {
+    [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, f64::MAX, f64::MIN_POSITIVE, 5e-324, -1e308, 0.1 + 0.2]
+        .map(Recipe::Float)
+        .to_vec()
+}
+
+fn paths() -> Vec<&'static str> {
+    vec![
+        "",
+        "../../../../etc/passwd",
+        "/dev/zero",
+        "/proc/self/mem",
+        "a/../../b",
+        "/nonexistent/\u{202e}x",
+        ".",
+    ]
+}
+
+fn many(kind: Many, of: &Shape, draw: usize, chance: &mut Chance) -> Vec<Recipe> {
+    let mut all = vec![Recipe::Many(kind, Vec::new())];
+    if let Some(first) = hostile(of, draw, chance) {
+        let second = hostile(of, draw + 1, chance).unwrap_or_else(|| first.clone());
+        all.push(Recipe::Many(kind, vec![first.clone(), second]));
+        all.push(Recipe::Many(kind, vec![first.clone()]));
+        if kind == Many::List && matches!(of, Shape::Int | Shape::Str | Shape::Float | Shape::Any) {
+            all.push(Recipe::Repeated(Box::new(Recipe::list([first])), 10_000));
+        }
+    }
+    if kind == Many::List && *of == Shape::Any {
+        all.push(Recipe::Nested(Box::new(Recipe::list([])), 500));
+    }
+    all
+}
+
+fn dictionaries(key: &Shape, value: &Shape, draw: usize, chance: &mut Chance) -> Vec<Recipe> {
+    let mut all = vec![Recipe::Dict(None, Vec::new())];
+    let hostile_key = hostile(key, draw, chance).filter(super::typical::is_hashable);
+    if let (Some(key), Some(value)) = (hostile_key, hostile(value, draw, chance)) {
+        all.push(Recipe::Dict(None, vec![(key, value)]));
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hostile_values_are_of_the_declared_type() {
+        let mut chance = Chance::new(1, &[]);
+        for draw in 0..60 {
+            let text = hostile(&Shape::Str, draw, &mut chance).unwrap();
+            let is_text = match &text {
+                Recipe::Repeated(inner, _) => matches!(**inner, Recipe::Text(_)),
+                text => matches!(text, Recipe::Text(_) | Recipe::Escaped(_)),
+            };
+            assert!(is_text, "{text:?}");
+            assert!(matches!(hostile(&Shape::Int, draw, &mut chance), Some(Recipe::Int(_))));
+            assert!(matches!(hostile(&Shape::Float, draw, &mut chance), Some(Recipe::Float(_))));
+        }
+        assert_eq!(hostile(&Shape::Bool, 0, &mut chance), None);
+    }
+}

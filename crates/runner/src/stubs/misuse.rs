@@ -1,0 +1,81 @@
+//! Wrong calls: too few or too many arguments, values of another type, fields that are missing.
+
+use menace_model::calls::{Recipe, Shape};
+
+use super::Stub;
+use crate::chance::Chance;
+
+/// Makes a right call wrong. `None` when there is nothing to do wrong.
+pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize, chance: &mut Chance) -> Option<Stub> {
+    let count = stub.arguments.len() + stub.keywords.len();
+    match draw % 4 {
+        0 if count > 0 => {
+            if stub.arguments.pop().is_none() {
+                stub.keywords.pop();
+            }
+        }
+        1 => stub.keywords.push(("no_such_parameter".into(), Recipe::Int(1))),
+        _ if count > 0 => {
+            let index = chance.below(count);
+            let shape = shapes.get(index).unwrap_or(&Shape::Any);
+            let wrong = wrong_for(shape, draw)?;
+            match stub.arguments.get_mut(index) {
+                Some(argument) => *argument = wrong,
+                None => stub.keywords.get_mut(index - stub.arguments.len())?.1 = wrong,
+            }
+        }
+        _ => stub.arguments.push(Recipe::Int(1)),
+    }
+    stub.is_wrong = true;
+    Some(stub)
+}
+
+/// A value that a shape does not take.
+fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
+    let candidates = [
+        Recipe::None,
+        Recipe::text("not what is expected"),
+        Recipe::Int(7),
+        Recipe::list([Recipe::None]),
+        Recipe::record([("unexpected".to_owned(), Recipe::None)]),
+        Recipe::Float(0.5),
+    ];
+    let wrong: Vec<Recipe> = candidates.into_iter().filter(|value| !takes(shape, value)).collect();
+    wrong.get(draw / 4 % wrong.len().max(1)).cloned()
+}
+
+/// Whether a value of this kind is what the shape asks for, as far as that can be seen from outside.
+fn takes(shape: &Shape, value: &Recipe) -> bool {
+    match (shape, value) {
+        (Shape::Any, _) => false,
+        (Shape::Union { of }, value) => of.iter().any(|shape| takes(shape, value)),
+        (Shape::None, Recipe::None) => true,
+        (Shape::Str | Shape::Literal { .. }, Recipe::Text(_)) => true,
+        (Shape::Int | Shape::Float | Shape::Complex | Shape::Bool, Recipe::Int(_)) => true,
+        (Shape::Float | Shape::Complex, Recipe::Float(_)) => true,
+        (Shape::List { .. } | Shape::Iterator { .. }, Recipe::Many(..) | Recipe::Text(_)) => true,
+        (Shape::Dict { .. } | Shape::TypedDict { .. }, Recipe::Dict(..)) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_misuse_differs_from_the_right_call() {
+        let right = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
+        let mut chance = Chance::new(1, &[]);
+        for draw in 0..24 {
+            let wrong = misuse(right.clone(), &[Shape::Int], draw, &mut chance).unwrap();
+            assert!(wrong.is_wrong);
+            assert_ne!((&wrong.arguments, &wrong.keywords), (&right.arguments, &right.keywords), "{draw}");
+            assert!(
+                wrong.arguments.len() != 1
+                    || !wrong.keywords.is_empty()
+                    || !matches!(wrong.arguments[0], Recipe::Int(_))
+            );
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a section is called with.
+
+mod drift;
+mod evidence;
+mod hostile;
+mod misuse;
+mod typical;
+
+use menace_model::calls::{Described, ParameterShape, Recipe, Shape};
+use menace_model::inventory::Section;
+use serde::{Deserialize, Serialize};
+
+use self::evidence::guesses;
+use self::typical::Typical;
+use crate::chance::Chance;
+
+/// The arguments of one call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stub {
+    /// The object on which a method is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<Recipe>,
+    /// By position.
+    #[serde(rename = "args")]
+    pub arguments: Vec<Recipe>,
+    /// By name.
+    #[serde(rename = "kwargs")]
+    pub keywords: Vec<(String, Recipe)>,
+    /// Some of it is a guess: an exception that says so is an answer, and no crash.
+    #[serde(default)]
+    pub is_doubtful: bool,
+    /// It is wrong on purpose.
+    #[serde(default)]
+    pub is_wrong: bool,
+    /// How many hostile values are in it.
+    #[serde(default)]
+    pub hostile: u32,
+    /// How many fields were renamed, dropped, added or retyped.
+    #[serde(default)]
+    pub drifted: u32,
+}
+
+/// How arguments are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// Ordinary values.
+    Typical,
+    /// Hostile ones where there are any, ordinary ones elsewhere.
+    Hostile,
+    /// Wrong calls.
+    Misuse,
+    /// Ordinary values, with fields changed.
+    Drift,
+}
+
+/// Arguments for a section. `None` when the strategy has nothing to offer for it: no parameter can be hostile, no record
+/// can drift.
+pub fn stub(
+    section: &Section,
+    described: &Described,
+    strategy: Strategy,
+    draw: usize,
+    chance: &mut Chance,
+) -> Result<Option<Stub>, String> {
+    let Described::Callable { parameters, owner, .. } = described else { return Ok(None) };
+    let known = Known::of(section, parameters, draw);
+    let mut maker = Typical { chance, draw };
+    let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
+    let owner = match owner {
+        // The object is an ordinary one, whatever it is called with.
+        Some(shape) => {
+            let mut maker = Typical { chance: maker.chance, draw: 0 };
+            Some(maker.value(shape, "self", 0)?)
+        }
+        None => None,
+    };
+    let stub = Stub { owner, arguments, keywords, is_doubtful: known.is_doubtful, ..Stub::default() };
+    Ok(match strategy {
+        Strategy::Typical => Some(stub),
+        Strategy::Hostile => make_hostile(stub, &known.parameters, draw, chance),
+        Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw, chance),
+        Strategy::Drift => drift::drift(stub, draw, chance),
+    })
+}
+
+/// Parameters with a shape for each, where nothing was declared a guessed one.
+struct Known {
+    parameters: Vec<ParameterShape>,
+    is_doubtful: bool,
+}
+
+impl Known {
+    fn of(section: &Section, parameters: &[ParameterShape], draw: usize) -> Self {
+        let mut is_doubtful = false;
+        let parameters = parameters
+            .iter()
+            .map(|parameter| {
+                if parameter.shape != Shape::Any {
+                    return parameter.clone();
+                }
+                let written = section.parameters.iter().find(|written| written.name == parameter.name);
+                let all = guesses(written, &parameter.name, parameter.default.as_deref());
+                // The best guess first, then the others in turn.
+                let likely = all.len().clamp(1, 3);
+                let chosen = all.get(if draw < 2 { 0 } else { draw % likely });
+                is_doubtful |= parameter.required && chosen.is_none_or(|guess| !guess.is_plain);
+                let shape = chosen.map_or(Shape::Any, |guess| guess.shape.clone());
+                ParameterShape { shape, ..parameter.clone() }
+            })
+            .collect();
+        Self { parameters, is_doubtful }
+    }
+
+    fn shapes(&self) -> Vec<Shape> {
+        self.parameters.iter().map(|parameter| parameter.shape.clone()).collect()
+    }
+}
+
+fn make_hostile(
+    mut stub: Stub,
+    parameters: &[ParameterShape],
+    draw: usize,
+    chance: &mut Chance,
+) -> Option<Stub> {
+    let passed = stub.arguments.len();
+    for (index, argument) in stub.arguments.iter_mut().enumerate() {
+        let shape = parameters.get(index).map_or(&Shape::Any, |parameter| &parameter.shape);
+        // One parameter after the other is hostile, and now and then all of them.
+        if (draw % passed == index || chance.one_in(4))
+            && let Some(value) = hostile::hostile(shape, draw, chance)
+        {
+            *argument = value;
+            stub.hostile += 1;
+        }
+    }
+    for (name, argument) in &mut stub.keywords {
+        let shape = parameters.iter().find(|parameter| parameter.name == *name);
+        if let Some(value) = shape.and_then(|parameter| hostile::hostile(&parameter.shape, draw, chance)) {
+            *argument = value;
+            stub.hostile += 1;
+        }
+    }
+    (stub.hostile > 0).then_some(stub)
+}

@@ -1,0 +1,324 @@
+//! Ordinary values: small, plausible, different from each other.
+
+use menace_model::calls::{Many, ParameterShape, Recipe, Shape, Written};
+use serde_json::Value;
+
+use super::evidence::guesses;
+use crate::chance::Chance;
+
+/// Containers within containers. What is deeper is empty.
+const DEEPEST: u32 = 4;
+
+/// Makes ordinary values.
+pub(super) struct Typical<'a> {
+    pub(super) chance: &'a mut Chance,
+    /// Which draw this is: the first ones are the plainest.
+    pub(super) draw: usize,
+}
+
+/// Arguments by position and by name.
+pub(super) type Arguments = (Vec<Recipe>, Vec<(String, Recipe)>);
+
+/// A value that cannot be made, and why.
+pub(super) type Impossible = String;
+
+impl Typical<'_> {
+    /// A value of a shape; the name helps to choose among texts.
+    pub(super) fn value(&mut self, shape: &Shape, name: &str, depth: u32) -> Result<Recipe, Impossible> {
+        Ok(match shape {
+            Shape::Any => {
+                let guess = guesses(None, name, None).into_iter().next();
+                match guess {
+                    Some(guess) if guess.shape != Shape::Any => self.value(&guess.shape, name, depth)?,
+                    _ => Recipe::Int(1),
+                }
+            }
+            Shape::None => Recipe::None,
+            Shape::Bool => Recipe::Bool(self.draw.is_multiple_of(2)),
+            Shape::Int => Recipe::Int(self.whole(name)),
+            Shape::Float => self.float(),
+            Shape::Complex => Recipe::Written(Written::Complex, "1+2j".into()),
+            Shape::Str => Recipe::text(self.text(name)),
+            Shape::Bytes => Recipe::Bytes(self.text(name).into_bytes()),
+            Shape::ByteArray => Recipe::Written(Written::ByteArray, "6d656e616365".into()),
+            Shape::MemoryView => Recipe::Written(Written::MemoryView, "6d656e616365".into()),
+            Shape::Path => Recipe::Written(Written::Path, self.path()),
+            Shape::DateTime => self.one(&DATE_TIMES, Written::DateTime),
+            Shape::Date => self.one(&["2024-05-17", "2000-02-29", "1999-12-31"], Written::Date),
+            Shape::Time => self.one(&["12:30:00", "00:00:00", "23:59:59"], Written::Time),
+            Shape::TimeDelta => Recipe::Seconds([90.0, 0.0, 86_400.0, 0.5][self.draw % 4]),
+            Shape::TimeZone => Recipe::Zone([0, 120, -330][self.draw % 3]),
+            Shape::Decimal => self.one(&["12.50", "0", "1", "-3.14", "1000000.01"], Written::Decimal),
+            Shape::Fraction => self.one(&["1/2", "3", "-7/3"], Written::Fraction),
+            Shape::Uuid => {
+                Recipe::Written(Written::Uuid, format!("12345678-1234-4678-9234-{:012x}", self.draw))
+            }
+            Shape::Pattern => self.one(&["[a-z]+", "^x", "(\\d+)"], Written::Pattern),
+            Shape::TextFile => self.one(&["first line\nsecond line\n", "", "a,b\n1,2\n"], Written::TextFile),
+            Shape::BinaryFile => self.one(&["66697273740a", ""], Written::BinaryFile),
+            Shape::Slice => Recipe::Range(true, vec![Some(0), Some(2)]),
+            Shape::Range => Recipe::Range(false, vec![Some(3)]),
+            Shape::Module => Recipe::Written(Written::Module, "math".into()),
+            Shape::Namespace => Recipe::Namespace(vec![
+                ("name".into(), Recipe::text("menace")),
+                ("value".into(), Recipe::Int(1)),
+            ]),
+            Shape::List { of } => Recipe::Many(Many::List, self.items(of, name, depth)?),
+            Shape::Set { of } => Recipe::Many(Many::Set, self.hashable_items(of, name, depth)?),
+            Shape::FrozenSet { of } => Recipe::Many(Many::FrozenSet, self.hashable_items(of, name, depth)?),
+            Shape::Deque { of } => Recipe::Many(Many::Deque, self.items(of, name, depth)?),
+            Shape::Iterator { of } => Recipe::Many(Many::Iterator, self.items(of, name, depth)?),
+            Shape::AsyncIterator { of } => Recipe::Many(Many::AsyncIterator, self.items(of, name, depth)?),
+            Shape::Tuple { items: Some(items), .. } => {
+                let each = items.iter().map(|item| self.value(item, name, depth + 1));
+                Recipe::Many(Many::Tuple, each.collect::<Result<_, _>>()?)
+            }
+            Shape::Tuple { of, .. } => {
+                Recipe::Many(Many::Tuple, self.items(of.as_deref().unwrap_or(&Shape::Any), name, depth)?)
+            }
+            Shape::Dict { key, value, class } => self.dictionary(key, value, class.as_deref(), depth)?,
+            Shape::TypedDict { fields } => {
+                let mut pairs = Vec::new();
+                for field in fields {
+                    if field.required || self.draw.is_multiple_of(2) {
+                        let value = self.value(&field.shape, &field.name, depth + 1)?;
+                        pairs.push((Recipe::text(&field.name), value));
+                    }
+                }
+                Recipe::Dict(None, pairs)
+            }
+            Shape::Literal { values } => self.literal(values),
+            Shape::Union { of } => self.one_of(of, name, depth)?,
+            Shape::Enum { class, members } => {
+                let member = members.get(self.draw % members.len().max(1));
+                Recipe::Member(class.clone(), member.ok_or("the enumeration has no members")?.clone())
+            }
+            Shape::Object { class, parameters } => self.object(class, parameters, depth)?,
+            Shape::Exception { class } => Recipe::New {
+                class: class.clone(),
+                arguments: vec![Recipe::text("a reason")],
+                keywords: Vec::new(),
+            },
+            Shape::Callable { returns } => {
+                let returns = returns.as_deref().unwrap_or(&Shape::Any);
+                let value = self.value(returns, "value", depth + 1).unwrap_or(Recipe::Int(1));
+                Recipe::Function(Box::new(value))
+            }
+            Shape::Awaitable { of } => Recipe::Awaitable(Box::new(self.value(of, name, depth + 1)?)),
+            Shape::Type { of } => Recipe::Class(of.clone().unwrap_or_else(|| "builtins:int".into())),
+            Shape::Opaque { class, why } => return Err(format!("no {class} can be made: {why}")),
+        })
+    }
+
+    fn whole(&mut self, name: &str) -> i128 {
+        const PLAIN: [i128; 6] = [3, 1, 2, 0, 10, 7];
+        match PLAIN.get(self.draw) {
+            // Many functions wait, repeat or reserve what they are told.
+            Some(plain) => *plain,
+            None if matches!(name, "year") => i128::from(self.chance.between(1990, 2030)),
+            None => i128::from(self.chance.between(-3, 100)),
+        }
+    }
+
+    fn float(&mut self) -> Recipe {
+        const PLAIN: [f64; 5] = [1.5, 0.0, 2.0, -1.0, 100.25];
+        match PLAIN.get(self.draw) {
+            Some(plain) => Recipe::Float(*plain),
+            #[expect(clippy::cast_precision_loss, reason = "it is between -10,000 and 10,000")]
+            None => Recipe::Float(self.chance.between(-10_000, 10_000) as f64 / 64.0),
+        }
+    }
+
+    fn text(&mut self, name: &str) -> String {
+        if let Some(plausible) = plausible_text(name, self.draw) {
+            return plausible;
+        }
+        if let Some(word) = WORDS.get(self.draw) {
+            return (*word).to_owned();
+        }
+        let length = self.chance.below(12);
+        (0..length).filter_map(|_| self.chance.pick(b"abcxyz019 _-.")).map(|byte| char::from(*byte)).collect()
+    }
+
+    fn path(&mut self) -> String {
+        ["/tmp/menace.txt", "data.json", "/workspace", "missing/file.txt"][self.draw % 4].to_owned()
+    }
+
+    fn one(&self, among: &[&str], kind: Written) -> Recipe {
+        Recipe::Written(kind, among[self.draw % among.len()].to_owned())
+    }
+
+    fn length(&mut self, depth: u32) -> usize {
+        match (depth, self.draw) {
+            (DEEPEST.., _) => 0,
+            (0, 0) => 3,
+            (0, 1) => 0,
+            (0, 2) => 1,
+            (0, _) => self.chance.below(6),
+            _ => 1 + self.chance.below(2),
+        }
+    }
+
+    fn items(&mut self, of: &Shape, name: &str, depth: u32) -> Result<Vec<Recipe>, Impossible> {
+        let length = self.length(depth);
+        let singular = name.strip_suffix('s').unwrap_or(name);
+        let draw = self.draw;
+        let mut items = Vec::new();
+        for index in 0..length {
+            self.draw = draw + index;
+            let item = match of {
+                Shape::Any => Ok(Recipe::Int(index as i128 + 1)),
+                of => self.value(of, singular, depth + 1),
+            };
+            self.draw = draw;
+            items.push(item?);
+        }
+        Ok(items)
+    }
+
+    fn hashable_items(&mut self, of: &Shape, name: &str, depth: u32) -> Result<Vec<Recipe>, Impossible> {
+        let items = self.items(of, name, depth)?;
+        Ok(if items.iter().all(is_hashable) { items } else { Vec::new() })
+    }
+
+    fn dictionary(
+        &mut self,
+        key: &Shape,
+        value: &Shape,
+        class: Option<&str>,
+        depth: u32,
+    ) -> Result<Recipe, Impossible> {
+        let draw = self.draw;
+        let mut pairs = Vec::new();
+        for index in 0..self.length(depth) {
+            self.draw = draw + index;
+            let made = match key {
+                Shape::Any | Shape::Str => Ok(Recipe::text(["a", "b", "name", "value", "id"][index % 5])),
+                key => self.value(key, "key", depth + 1),
+            };
+            let value = match value {
+                Shape::Any => Ok(Recipe::Int(index as i128 + 1)),
+                value => self.value(value, "value", depth + 1),
+            };
+            self.draw = draw;
+            let (made, value) = (made?, value?);
+            if is_hashable(&made) && pairs.iter().all(|(known, _)| *known != made) {
+                pairs.push((made, value));
+            }
+        }
+        let class =
+            class.filter(|class| !class.starts_with("builtins:") && !class.starts_with("collections.abc:"));
+        Ok(Recipe::Dict(class.map(str::to_owned), pairs))
+    }
+
+    fn literal(&self, values: &[Value]) -> Recipe {
+        let chosen = values.get(self.draw % values.len().max(1));
+        chosen.and_then(Recipe::from_json).unwrap_or(Recipe::None)
+    }
+
+    /// One of several shapes in turn. Those of which no value can be made are passed over.
+    fn one_of(&mut self, shapes: &[Shape], name: &str, depth: u32) -> Result<Recipe, Impossible> {
+        // `None` is the least interesting one, and not the first.
+        let mut order: Vec<&Shape> = shapes.iter().filter(|shape| **shape != Shape::None).collect();
+        order.extend(shapes.iter().filter(|shape| **shape == Shape::None));
+        let mut reason = "nothing is possible".to_owned();
+        for offset in 0..order.len() {
+            match self.value(order[(self.draw + offset) % order.len()], name, depth) {
+                Ok(value) => return Ok(value),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+
+    pub(super) fn object(
+        &mut self,
+        class: &str,
+        parameters: &[ParameterShape],
+        depth: u32,
+    ) -> Result<Recipe, Impossible> {
+        let (arguments, keywords) = self.arguments(parameters, depth + 1)?;
+        Ok(Recipe::New { class: class.to_owned(), arguments, keywords })
+    }
+
+    /// Values for parameters: those that have to be passed, and now and then the others.
+    pub(super) fn arguments(
+        &mut self,
+        parameters: &[ParameterShape],
+        depth: u32,
+    ) -> Result<Arguments, Impossible> {
+        let (mut by_position, mut by_name) = (Vec::new(), Vec::new());
+        let mut has_gap = false;
+        for parameter in parameters {
+            let is_passed = parameter.required || (depth <= 1 && self.draw > 1 && self.chance.one_in(3));
+            if !is_passed || parameter.kind.starts_with("var_") {
+                has_gap |= !parameter.kind.starts_with("var_");
+                continue;
+            }
+            let value = match self.value(&parameter.shape, &parameter.name, depth) {
+                Ok(value) => value,
+                Err(why) if parameter.required => return Err(why),
+                Err(_) => {
+                    has_gap = true;
+                    continue;
+                }
+            };
+            if parameter.kind == "keyword_only" || (has_gap && parameter.kind != "positional_only") {
+                by_name.push((parameter.name.clone(), value));
+            } else if !has_gap {
+                by_position.push(value);
+            }
+        }
+        Ok((by_position, by_name))
+    }
+}
+
+const WORDS: [&str; 10] =
+    ["alpha", "beta", "", "Hello, World", "a", "two words", "42", "ünïcode", "snake_case", "CamelCase"];
+
+const DATE_TIMES: [&str; 4] =
+    ["2024-05-17T12:30:00", "2000-01-01T00:00:00+00:00", "1999-12-31T23:59:59.999999", "2038-01-19T03:14:08"];
+
+fn plausible_text(name: &str, draw: usize) -> Option<String> {
+    let name = name.to_ascii_lowercase();
+    let has = |part: &str| name.contains(part);
+    let among: &[&str] = if has("email") {
+        &["ada@example.com", "a.b+c@example.org"]
+    } else if has("url") || has("uri") || has("link") {
+        &["https://example.com/path?q=1", "http://localhost:8000/"]
+    } else if has("path") || has("filename") || has("file_name") || has("directory") {
+        &["/tmp/menace.txt", "data.json", "/workspace"]
+    } else if has("encoding") {
+        &["utf-8", "latin-1"]
+    } else if has("json") {
+        &["{\"a\": 1}", "[1, 2]", "null"]
+    } else if has("date") {
+        &["2024-05-17", "2000-02-29"]
+    } else if has("pattern") || has("regex") {
+        &["[a-z]+", "^x$"]
+    } else if has("currency") {
+        &["EUR", "USD"]
+    } else if has("phone") {
+        &["+49 30 123456"]
+    } else if has("uuid") {
+        &["12345678-1234-4678-9234-567812345678"]
+    } else if name == "host" || has("hostname") || has("domain") {
+        &["example.com", "localhost"]
+    } else if has("mode") {
+        &["r", "w"]
+    } else {
+        return None;
+    };
+    Some(among[draw % among.len()].to_owned())
+}
+
+pub(super) fn is_hashable(recipe: &Recipe) -> bool {
+    match recipe {
+        Recipe::Many(Many::List | Many::Set | Many::Deque, _) | Recipe::Dict(..) | Recipe::Nested(..) => {
+            false
+        }
+        Recipe::Many(_, items) => items.iter().all(is_hashable),
+        Recipe::Written(Written::ByteArray, _) => false,
+        _ => true,
+    }
+}

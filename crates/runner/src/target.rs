@@ -1,0 +1,75 @@
+//! Which sections of an inventory can be called.
+
+use std::collections::BTreeSet;
+
+use menace_model::calls::Described;
+use menace_model::inventory::{Inventory, Module, Section, SectionKind};
+
+/// A section, where it is, and what the harness says about it.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// As Python imports it.
+    pub module: String,
+    /// The file, from the root of the repository.
+    pub path: String,
+    /// What the scan knows.
+    pub section: Section,
+    /// What the harness knows; nothing before it was asked.
+    pub described: Option<Described>,
+}
+
+impl Target {
+    /// `module:qualname`.
+    pub fn name(&self) -> String {
+        format!("{}:{}", self.module, self.section.name)
+    }
+}
+
+/// The sections that are there to be called from outside: not those of tests, not functions in functions, not
+/// signatures without a body.
+pub fn targets(inventory: &Inventory, only: &[String]) -> Vec<Target> {
+    let wanted = |module: &&Module| {
+        if only.is_empty() { !is_for_tests(&module.path) } else { only.contains(&module.path) }
+    };
+    let mut found = Vec::new();
+    for module in inventory.modules.iter().filter(wanted) {
+        let callable = |section: &&Section| {
+            !section.is_overload
+                && matches!(section.kind, SectionKind::Function | SectionKind::Method | SectionKind::Property)
+                && !section.name.contains("<locals>")
+        };
+        found.extend(module.sections.iter().filter(callable).map(|section| Target {
+            module: module.name.clone(),
+            path: module.path.clone(),
+            section: section.clone(),
+            described: None,
+        }));
+    }
+    // A property and its setter have one name, and so have functions that are defined again.
+    let mut names = BTreeSet::new();
+    found.retain(|target| names.insert(target.name()));
+    found
+}
+
+fn is_for_tests(path: &str) -> bool {
+    let mut parts = path.split('/').rev();
+    let file = parts.next().unwrap_or(path);
+    file.starts_with("test_")
+        || file.ends_with("_test.py")
+        || matches!(file, "conftest.py" | "setup.py" | "noxfile.py" | "__main__.py")
+        || parts.any(|part| matches!(part, "tests" | "test" | "testing" | "docs" | "examples" | "benchmarks"))
+}
+
+/// The directories from which modules are imported, from the root of the repository: most often the root itself.
+pub fn roots(inventory: &Inventory) -> Vec<String> {
+    let mut roots = BTreeSet::new();
+    for module in &inventory.modules {
+        let as_path = module.name.replace('.', "/");
+        for ending in [".py", "/__init__.py"] {
+            if let Some(root) = module.path.strip_suffix(&format!("{as_path}{ending}")) {
+                roots.insert(root.trim_end_matches('/').to_owned());
+            }
+        }
+    }
+    roots.into_iter().filter(|root| !root.is_empty()).collect()
+}

@@ -38,6 +38,7 @@ async fn call_all(inventory: &Inventory, arguments: &Run) -> anyhow::Result<RunR
     let mut options = ZygoteOptions::new(&inventory.root);
     options.roots = roots(inventory);
     options.warm = imported(inventory);
+    options.modules = inventory.modules.iter().map(|module| module.path.clone()).collect();
     if let Some(python) = &arguments.python {
         options.python.clone_from(python);
     }

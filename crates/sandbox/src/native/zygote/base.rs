@@ -32,7 +32,7 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 12] = [
     file!("__init__.py"),
     file!("burst.py"),
     file!("call.py"),
@@ -40,6 +40,7 @@ const FILES: [(&str, &str); 11] = [
     file!("describe.py"),
     file!("locate.py"),
     file!("perform.py"),
+    file!("precompiled.py"),
     file!("rehearsal.py"),
     file!("shapes.py"),
     file!("values.py"),
@@ -69,8 +70,7 @@ pub(super) struct Base {
 impl Base {
     /// Starts an interpreter and waits until it is ready.
     pub(super) async fn start(shared: &Arc<Shared>, options: &ZygoteOptions) -> Result<Self, SandboxError> {
-        let sandbox =
-            NativeSandbox::create_as(shared, spec(options), extras(shared, &options.python)?).await?;
+        let sandbox = NativeSandbox::create_as(shared, spec(options), extras(shared, options)?).await?;
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a zygote"))?;
         let channel = Socket::new(ours).map_err(SandboxError::io("watch a zygote"))?;
         let (complaints, stderr) = std::io::pipe().map_err(SandboxError::io("open a pipe"))?;
@@ -123,7 +123,7 @@ fn spec(options: &ZygoteOptions) -> SandboxSpec {
     }
 }
 
-fn extras(shared: &Shared, python: &str) -> Result<Extras, SandboxError> {
+fn extras(shared: &Shared, options: &ZygoteOptions) -> Result<Extras, SandboxError> {
     let library = library_file(shared.registration.directory())
         .map_err(SandboxError::io("write the library of the zygote"))?;
     let mut entries: Vec<Entry> = FILES
@@ -134,7 +134,9 @@ fn extras(shared: &Shared, python: &str) -> Result<Extras, SandboxError> {
         })
         .collect();
     entries.push(Entry::Bind { source: library, target: Path::new(HARNESS).join(LIBRARY_NAME) });
-    let interpreter = Some(PathBuf::from(python)).filter(|path| path.is_absolute());
+    let modules: String = options.modules.iter().map(|path| format!("{WORKSPACE}/{path}\n")).collect();
+    entries.push(Entry::File { target: Path::new(HARNESS).join("modules"), content: modules });
+    let interpreter = Some(PathBuf::from(&options.python)).filter(|path| path.is_absolute());
     Ok(Extras { kind: Kind::Base, interpreter, entries })
 }
 

@@ -32,6 +32,8 @@ pub struct ZygoteOptions {
     pub limits: Limits,
     /// Directories of the repository from which modules are imported, beside the repository itself.
     pub roots: Vec<String>,
+    /// Files of the repository that calls import, from its root: they are compiled once.
+    pub modules: Vec<String>,
     /// Modules of the standard library that calls find imported. Each makes calls that import it cheaper by
     /// milliseconds, and all others dearer by microseconds: a copy of the interpreter costs what it holds.
     pub warm: Vec<String>,
@@ -47,6 +49,7 @@ impl ZygoteOptions {
             parallel: cores * 2,
             limits: Limits { memory: None, disk: Some(64 << 20), ..Limits::default() },
             roots: Vec::new(),
+            modules: Vec::new(),
             warm: Vec::new(),
         }
     }

@@ -106,7 +106,7 @@ class Describer:
     def parameters(self, function, skip_first, depth=0, within=()):
         """The parameters of a callable, or a text that says why they cannot be known."""
         try:
-            signature = inspect.signature(function)
+            signature = signature_of(function)
         except (ValueError, TypeError) as error:
             return f"its signature cannot be read: {error}"
         parameters = list(signature.parameters.values())
@@ -279,6 +279,16 @@ class Describer:
         module = sys.modules.get(kind.__module__)
         describer = Describer(module) if module is not None else self
         return describer.parameters(kind, False, depth + 1, within)
+
+
+def signature_of(function):
+    """The signature of a callable. Classes that inherit from builtins have none, but their builtins take nothing."""
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError):
+        if isinstance(function, type) and not issubclass(function, (int, float, tuple, type)):
+            return inspect.Signature()
+        raise
 
 
 def typed_dictionary(kind):

@@ -62,11 +62,11 @@ pub fn stub(
     draw: usize,
     chance: &mut Chance,
 ) -> Result<Option<Stub>, String> {
-    let Described::Callable { parameters, owner, .. } = described else { return Ok(None) };
+    let Described::Callable { parameters, owner: owner_shape, .. } = described else { return Ok(None) };
     let known = Known::of(section, parameters, draw);
     let mut maker = Typical { chance, draw };
     let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
-    let owner = match owner {
+    let owner = match owner_shape {
         // The object is an ordinary one, whatever it is called with.
         Some(shape) => {
             let mut maker = Typical { chance: maker.chance, draw: 0 };
@@ -74,13 +74,43 @@ pub fn stub(
         }
         None => None,
     };
-    let stub = Stub { owner, arguments, keywords, is_doubtful: known.is_doubtful, ..Stub::default() };
+    let is_doubtful = known.is_doubtful
+        || known.parameters.iter().any(|parameter| parameter.required && has_guess(&parameter.shape))
+        || owner_shape.as_ref().is_some_and(has_guess);
+    let stub = Stub { owner, arguments, keywords, is_doubtful, ..Stub::default() };
     Ok(match strategy {
         Strategy::Typical => Some(stub),
         Strategy::Hostile => make_hostile(stub, &known.parameters, draw, chance),
         Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw, chance),
         Strategy::Drift => drift::drift(stub, draw, chance),
     })
+}
+
+/// Whether an object can only be made with arguments that nothing is known about.
+fn has_guess(shape: &Shape) -> bool {
+    match shape {
+        Shape::Object { parameters, .. } => parameters.iter().any(|parameter| {
+            parameter.required && (parameter.shape == Shape::Any || has_guess(&parameter.shape))
+        }),
+        Shape::Union { of } => of.iter().any(has_guess),
+        Shape::List { of }
+        | Shape::Set { of }
+        | Shape::FrozenSet { of }
+        | Shape::Deque { of }
+        | Shape::Iterator { of }
+        | Shape::AsyncIterator { of } => **of == Shape::Any || has_guess(of),
+        Shape::Dict { value, .. } => **value == Shape::Any || has_guess(value),
+        Shape::Tuple { items, of } => {
+            items.iter().flatten().any(|item| *item == Shape::Any || has_guess(item))
+                || of.as_deref().is_some_and(|of| *of == Shape::Any || has_guess(of))
+        }
+        Shape::TypedDict { fields } => {
+            fields.iter().any(|field| field.shape == Shape::Any || has_guess(&field.shape))
+        }
+        Shape::Callable { returns } => returns.as_deref().is_none_or(|returns| *returns == Shape::Any),
+        Shape::Namespace | Shape::Type { .. } => true,
+        _ => false,
+    }
 }
 
 /// Parameters with a shape for each, where nothing was declared a guessed one.

@@ -1,0 +1,193 @@
+//! `menace run`: every function called, under scenarios.
+
+use menace_tests::{Outcome, Tree};
+use serde_json::{Value, json};
+
+/// A right function, and for each kind of outcome one that has it.
+const SHOP: &str = r#"
+import enum
+import os
+import threading
+import time
+from dataclasses import dataclass
+
+
+class Size(enum.Enum):
+    SMALL = 1
+    LARGE = 2
+
+
+@dataclass
+class Item:
+    name: str
+    price: float
+    size: Size
+
+
+class Refused(Exception):
+    pass
+
+
+def total(items: list[Item]) -> float:
+    return sum(item.price for item in items)
+
+
+def average(prices: list[int]) -> float:
+    return sum(prices) / len(prices)
+
+
+def refuse(name: str) -> str:
+    if not name:
+        raise ValueError("a name is needed")
+    raise Refused(name)
+
+
+def hang(seconds: int) -> None:
+    time.sleep(1000)
+
+
+def leave(code: int) -> None:
+    os._exit(code % 7 + 1)
+
+
+def first(record):
+    return record["first"] + record["second"]
+
+
+class Counter:
+    def __init__(self, start: int = 0) -> None:
+        self.value = start
+
+    def add(self, amount: int) -> int:
+        self.value += amount
+        return self.value
+
+    @property
+    def half(self) -> float:
+        return self.value / 2
+
+    @classmethod
+    def zero(cls) -> "Counter":
+        return cls(0)
+
+    @staticmethod
+    def twice(number: int) -> int:
+        return number * 2
+
+
+async def later(value: int) -> int:
+    return value + 1
+
+
+def outer():
+    def inner():
+        return 1
+
+    return inner()
+"#;
+
+fn run(tree: &Tree, more: &[&str]) -> Outcome {
+    let options = ["--json", "--timeout", "700ms"];
+    tree.reading("run", options.into_iter().chain(more.iter().copied())).run()
+}
+
+fn shop() -> Tree {
+    let tree = Tree::new();
+    tree.write("shop.py", SHOP);
+    tree
+}
+
+fn failures_of<'a>(report: &'a Value, section: &str) -> Vec<&'a Value> {
+    report["failures"].as_array().unwrap().iter().filter(|failure| failure["section"] == section).collect()
+}
+
+fn cell<'a>(report: &'a Value, section: &str, scenario: &str) -> &'a Value {
+    let cells = report["cells"].as_array().unwrap();
+    cells
+        .iter()
+        .find(|cell| cell["section"] == section && cell["scenario"] == scenario)
+        .unwrap_or_else(|| panic!("no cell of {section} under {scenario}"))
+}
+
+#[test]
+fn what_fails_is_found_and_what_is_right_is_not() {
+    let tree = shop();
+    let report = run(&tree, &[]).exits_with(1).json();
+    assert_eq!((&report["version"], &report["seed"]), (&json!(1), &json!(0)));
+    assert_eq!(report["sections"], report["reached"], "{}", report["harness_errors"]);
+
+    let average = failures_of(&report, "shop:average");
+    assert_eq!(average.len(), 1, "{average:?}");
+    assert_eq!(
+        (&average[0]["kind"], &average[0]["exception"]),
+        (&json!("crash"), &json!("ZeroDivisionError"))
+    );
+    assert_eq!((&average[0]["path"], &average[0]["line"]), (&json!("shop.py"), &json!(30)));
+    assert_eq!(average[0]["input"]["args"], json!([[]]));
+
+    assert_eq!(failures_of(&report, "shop:hang")[0]["kind"], "timeout");
+    let left = failures_of(&report, "shop:leave");
+    assert!(left.iter().all(|failure| failure["kind"] == "crash"), "{left:?}");
+    for right in
+        ["shop:total", "shop:refuse", "shop:Counter.add", "shop:Counter.half", "shop:later", "shop:outer"]
+    {
+        assert_eq!(failures_of(&report, right), Vec::<&Value>::new(), "{right}");
+    }
+    assert_eq!(cell(&report, "shop:refuse", "normal")["robustness"], 1.0);
+    assert!(cell(&report, "shop:refuse", "normal")["rejected"].as_u64().unwrap() > 0);
+    let interval = &cell(&report, "shop:total", "normal")["interval"];
+    assert!(interval[0].as_f64().unwrap() < 1.0 && interval[1] == 1.0, "{interval}");
+    assert!(cell(&report, "shop:outer", "hostile_input")["void_reason"].is_string());
+    // The keys that the body reads make a record, and a record can drift.
+    assert!(cell(&report, "shop:first", "schema_drift")["n"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn the_same_seed_gives_the_same_report_and_another_one_does_not() {
+    let tree = Tree::new();
+    tree.write("small.py", "def add(left: int, right: int) -> int:\n    return left // right\n");
+    let first = run(&tree, &["--seed", "7"]).exits_with(1);
+    assert_eq!(first.json(), run(&tree, &["--seed", "7"]).exits_with(1).json());
+    assert_eq!(first.json()["seed"], 7);
+}
+
+#[test]
+fn a_repository_in_which_nothing_fails_ends_well() {
+    let tree = Tree::new();
+    tree.write("small.py", "def same(value: int) -> int:\n    return value\n");
+    let report = run(&tree, &[]).success().json();
+    assert_eq!(report["failures"], json!([]));
+    let shown = tree.reading("run", []).run().success();
+    assert!(
+        shown.stdout.contains("1 section") && shown.stdout.contains("Failures  none"),
+        "{}",
+        shown.stdout
+    );
+}
+
+#[test]
+fn modules_that_cannot_be_imported_are_reported_and_end_nothing() {
+    let tree = Tree::new();
+    tree.write("missing.py", "import no_such_module\n\ndef f():\n    return 1\n");
+    tree.write("leaving.py", "import sys\nsys.exit(3)\n\ndef f():\n    return 1\n");
+    tree.write("dying.py", "import os\nos.kill(os.getpid(), 9)\n\ndef f():\n    return 1\n");
+    tree.write("broken.py", "def f(:\n");
+    tree.write("good.py", "def f():\n    return 1\n");
+    let report = run(&tree, &[]).success().json();
+    assert_eq!(report["reached"], 1);
+    let reasons = report["harness_errors"].to_string();
+    for reason in ["no_such_module", "SystemExit", "signal 9"] {
+        assert!(reasons.contains(reason), "{reason} is not in {reasons}");
+    }
+}
+
+#[test]
+fn only_the_modules_that_were_named_are_called() {
+    let tree = Tree::new();
+    tree.write("one.py", "def f():\n    return 1\n");
+    tree.write("pkg/__init__.py", "");
+    tree.write("pkg/two.py", "def g():\n    return 1 // 0\n");
+    let report = run(&tree, &["--modules", "pkg/two.py"]).exits_with(1).json();
+    assert_eq!((&report["sections"], &report["failures"][0]["section"]), (&json!(1), &json!("pkg.two:g")));
+    assert_eq!(failures_of(&report, "one:f"), Vec::<&Value>::new());
+}

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::plan::Plan;
 use crate::run::CallOutcome;
+use crate::shrink::stub_size;
 use crate::statistics::wilson;
 use crate::target::Target;
 
@@ -72,6 +73,9 @@ pub struct Failure {
     pub input: crate::stubs::Stub,
     /// How many calls failed in this way.
     pub count: usize,
+    /// Which of the outcomes is the example.
+    #[serde(skip)]
+    pub(crate) outcome: usize,
 }
 
 /// A section that could not be called.
@@ -156,7 +160,8 @@ type Signature = (String, OutcomeKind, Option<String>, String, u32);
 
 fn failures(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<Failure> {
     let mut found: BTreeMap<Signature, Failure> = BTreeMap::new();
-    for outcome in outcomes.iter().filter(|outcome| outcome.verdict.kind.is_failure()) {
+    let failed = |(_, outcome): &(usize, &CallOutcome)| outcome.verdict.kind.is_failure();
+    for (number, outcome) in outcomes.iter().enumerate().filter(failed) {
         let call = &plan.calls[outcome.call];
         let target = &targets[call.target];
         let verdict = &outcome.verdict;
@@ -175,8 +180,9 @@ fn failures(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<Fa
             .entry(signature)
             .and_modify(|failure| {
                 failure.count += 1;
-                if size(&call.stub) < size(&failure.input) {
+                if stub_size(&call.stub) < stub_size(&failure.input) {
                     failure.input = call.stub.clone();
+                    failure.outcome = number;
                     failure.scenario = call.scenario.name();
                     failure.section = target.name();
                 }
@@ -191,6 +197,7 @@ fn failures(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<Fa
                 message,
                 input: call.stub.clone(),
                 count: 1,
+                outcome: number,
             });
     }
     let mut failures: Vec<Failure> = found.into_values().collect();
@@ -200,10 +207,6 @@ fn failures(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<Fa
             .then_with(|| (&left.path, left.line).cmp(&(&right.path, right.line)))
     });
     failures
-}
-
-fn size(stub: &crate::stubs::Stub) -> usize {
-    serde_json::to_string(stub).map_or(usize::MAX, |text| text.len())
 }
 
 /// How bad a failure is: what happens in ordinary use is worst.

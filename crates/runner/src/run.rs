@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use crate::describe::describe;
 use crate::execute::Execute;
 use crate::judge::{Verdict, judge};
+use crate::minimise::{Likeness, minimise};
 use crate::plan::{Counts, Plan, plan};
 use crate::report::RunReport;
 use crate::scenario::Scenario;
@@ -91,7 +92,18 @@ pub async fn run(
     let plan = plan(&targets, &options.scenarios, counts, options.seed);
     progress.planned(plan.calls.len());
     let outcomes = execute(executor, &targets, &plan, options, progress).await?;
-    Ok(RunReport::new(options.seed, &targets, &plan, &outcomes))
+    let mut report = RunReport::new(options.seed, &targets, &plan, &outcomes);
+    for failure in &mut report.failures {
+        let outcome = &outcomes[failure.outcome];
+        // Each of these would take all of its time, or memory, again.
+        if matches!(outcome.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom) {
+            continue;
+        }
+        let call = &plan.calls[outcome.call];
+        let likeness = Likeness::of(&outcome.verdict);
+        failure.input = minimise(executor, &targets[call.target], call, &likeness, options).await?.stub;
+    }
+    Ok(report)
 }
 
 /// Makes the calls, a bounded number at once, and puts what came of them in the order of the plan.

@@ -51,9 +51,9 @@ const FILES: [(&str, &str); 12] = [
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmenace_enter.so"));
 const LIBRARY_NAME: &str = "libmenace_enter.so";
 
-/// A program that makes the directory of the harness importable and starts the zygote, whatever isolated mode leaves
-/// out of the search path.
-const START: &str = "import sys; sys.path.insert(0, '/menace'); from menace_harness import zygote; \
+/// A program that makes the directory of the harness importable, and the working directory not, and starts the zygote.
+const START: &str = "import sys; sys.path[:] = ['/menace', *filter(None, sys.path)]; \
+                     from menace_harness import zygote; \
                      zygote.main('/menace/libmenace_enter.so', sys.argv[1:])";
 
 /// Lets the loader find all functions at the start, and not in every copy again. The interpreter forgets the variable.
@@ -81,6 +81,7 @@ impl Base {
         let request = ExecRequest::default();
         let mut environment = shared.environment.of_command(&sandbox.spec, &request);
         environment.insert(BIND_NOW.into(), "1".into());
+        environment.insert("PYTHONHASHSEED".into(), "0".into());
         let program = Program {
             command: command(options),
             environment,
@@ -104,7 +105,8 @@ impl Base {
 }
 
 fn command(options: &ZygoteOptions) -> Vec<String> {
-    let start = [options.python.as_str(), "-I", "-c", START];
+    // Isolated mode would ignore the variable that makes hashes the same each time.
+    let start = [options.python.as_str(), "-s", "-c", START];
     let roots = options.roots.iter().map(|root| format!("{WORKSPACE}/{root}"));
     start.into_iter().map(str::to_owned).chain(roots).chain(options.warm.iter().cloned()).collect()
 }

@@ -77,6 +77,9 @@ pub(crate) enum Command {
     },
     /// Call every function of a repository in sandboxes, under scenarios, and rank what fails
     Run(Run),
+    /// Make and show presets: the circumstances under which functions are called
+    #[command(subcommand)]
+    Presets(PresetsCommand),
     /// Run commands in sandboxes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
@@ -92,6 +95,41 @@ pub(crate) struct JsonOutput {
     /// Print JSON on stdout
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PresetsCommand {
+    /// Make presets, of named profiles or by chance
+    Generate(PresetsGenerate),
+    /// List the canonical profiles with their severities
+    List {
+        #[command(flatten)]
+        output: JsonOutput,
+    },
+    /// Show a canonical profile or the presets of a file
+    Show {
+        /// The name of a profile, or a file
+        name: String,
+        #[command(flatten)]
+        output: JsonOutput,
+    },
+}
+
+/// Which presets to make.
+#[derive(Debug, Args)]
+pub(crate) struct PresetsGenerate {
+    /// Profiles, such as hostile_input high_latency_api; without them presets are made by chance
+    #[arg(long, num_args = 1.., value_name = "PROFILE")]
+    pub(crate) profiles: Vec<String>,
+    /// How many: of each profile, or in all
+    #[arg(long, default_value_t = 3)]
+    pub(crate) count: usize,
+    /// Write them to this file instead of stdout
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// What chance comes from
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
 }
 
 /// How to call what is in a repository.

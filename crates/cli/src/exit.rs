@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use menace_analysis::scan::ScanError;
+use menace_model::presets::PresetError;
 use menace_model::settings::SettingsError;
 use menace_sandbox::SandboxError;
 
@@ -51,6 +52,7 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
         cause.is::<UsageError>()
             || cause.is::<SettingsError>()
             || cause.is::<ConfigurationError>()
+            || cause.is::<PresetError>()
             || matches!(
                 cause.downcast_ref(),
                 Some(ScanError::NotADirectory { .. } | ScanError::Pattern { .. })

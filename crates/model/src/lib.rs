@@ -12,5 +12,6 @@
 
 pub mod calls;
 pub mod inventory;
+pub mod presets;
 pub mod sandbox;
 pub mod settings;

@@ -23,5 +23,5 @@ pub use report::{Cell, Failure, HarnessError, RunReport};
 pub use run::{CallOutcome, Progress, RunOptions, Silent, run};
 pub use scenario::Scenario;
 pub use statistics::wilson;
-pub use stubs::{Strategy, Stub, stub};
+pub use stubs::{Constructors, Strategy, Stub, stub};
 pub use target::{Target, roots, targets};

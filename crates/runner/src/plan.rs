@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::chance::Chance;
 use crate::scenario::Scenario;
-use crate::stubs::{Stub, stub};
+use crate::stubs::{Constructors, Stub, stub};
 use crate::target::Target;
 
 /// One call.
@@ -48,6 +48,7 @@ pub struct Counts {
 /// Plans a run.
 pub fn plan(targets: &[Target], scenarios: &[Scenario], counts: Counts, seed: u64) -> Plan {
     let mut made = Plan::default();
+    let constructors = Constructors::of(targets);
     for (index, target) in targets.iter().enumerate() {
         let described = match &target.described {
             Some(described @ Described::Callable { .. }) => described,
@@ -61,7 +62,9 @@ pub fn plan(targets: &[Target], scenarios: &[Scenario], counts: Counts, seed: u6
             }
         };
         for &scenario in scenarios {
-            if let Err(why) = plan_cell(&mut made, index, target, described, scenario, counts, seed) {
+            if let Err(why) =
+                plan_cell(&mut made, index, target, described, scenario, (counts, seed), &constructors)
+            {
                 made.impossible.push((index, why));
                 break;
             }
@@ -76,8 +79,8 @@ fn plan_cell(
     target: &Target,
     described: &Described,
     scenario: Scenario,
-    counts: Counts,
-    seed: u64,
+    (counts, seed): (Counts, u64),
+    constructors: &Constructors,
 ) -> Result<(), String> {
     let count = match scenario {
         Scenario::Normal => counts.normal,
@@ -88,9 +91,9 @@ fn plan_cell(
     let mut planned = BTreeSet::new();
     for draw in 0..count {
         let mut chance = Chance::new(seed, &[&name, scenario.name(), &draw.to_string()]);
-        let Some(stub) = stub(&target.section, described, scenario.strategy(), draw, &mut chance)? else {
-            continue;
-        };
+        let strategy = scenario.strategy();
+        let made_stub = stub(&target.section, described, strategy, draw, &mut chance, constructors)?;
+        let Some(stub) = made_stub else { continue };
         // The same call again would only say the same again.
         if planned.insert(serde_json::to_string(&stub).unwrap_or_default()) {
             made.calls.push(PlannedCall { target: index, scenario, stub, seed: chance.number() >> 1 });

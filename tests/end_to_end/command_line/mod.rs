@@ -9,6 +9,7 @@ mod map;
 mod orphan_files;
 mod orphan_switches;
 mod output;
+mod presets;
 mod run;
 mod settings_files;
 mod usage;

@@ -8,6 +8,7 @@ mod init;
 mod inventory_json;
 mod map;
 mod orphans;
+mod presets;
 mod reading;
 mod run;
 mod run_report;
@@ -44,6 +45,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Map { repository, grouping, output } => {
             map::run(configuration, &repository, &grouping, output.json)
         }
+        Command::Presets(command) => presets::run(&command),
         Command::Run(arguments) => run::run(configuration, &arguments),
         Command::Sandbox(command) => sandbox::run(command),
         Command::Completions { shell } => {

@@ -6,6 +6,8 @@ mod hostile;
 mod misuse;
 mod typical;
 
+use std::collections::HashMap;
+
 use menace_model::calls::{Described, ParameterShape, Recipe, Shape};
 use menace_model::inventory::Section;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use self::evidence::guesses;
 use self::typical::Typical;
 use crate::chance::Chance;
+use crate::target::Target;
 
 /// The arguments of one call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -61,15 +64,17 @@ pub fn stub(
     strategy: Strategy,
     draw: usize,
     chance: &mut Chance,
+    constructors: &Constructors,
 ) -> Result<Option<Stub>, String> {
     let Described::Callable { parameters, owner: owner_shape, .. } = described else { return Ok(None) };
     let known = Known::of(section, parameters, draw);
-    let mut maker = Typical { chance, draw };
+    let mut maker = Typical { chance, draw, constructors };
     let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
     let owner = match owner_shape {
-        // The object is an ordinary one, whatever it is called with.
+        // The object is an ordinary one, whatever it is called with. Not every class likes every value, so it is not
+        // always the same.
         Some(shape) => {
-            let mut maker = Typical { chance: maker.chance, draw: 0 };
+            let mut maker = Typical { chance: maker.chance, draw: draw % 4, constructors };
             Some(maker.value(shape, "self", 0)?)
         }
         None => None,
@@ -84,6 +89,37 @@ pub fn stub(
         Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw, chance),
         Strategy::Drift => drift::drift(stub, draw, chance),
     })
+}
+
+/// What the bodies of constructors say about their parameters, by `module:Class`.
+#[derive(Debug, Clone, Default)]
+pub struct Constructors(HashMap<String, Section>);
+
+impl Constructors {
+    /// Those among the targets.
+    pub fn of(targets: &[Target]) -> Self {
+        let constructor = |target: &Target| {
+            let class = target.section.name.strip_suffix(".__init__")?;
+            Some((format!("{}:{class}", target.module), target.section.clone()))
+        };
+        Self(targets.iter().filter_map(constructor).collect())
+    }
+
+    /// The parameters of a constructor, with the best guess where nothing is declared.
+    fn with_guesses(&self, class: &str, parameters: &[ParameterShape]) -> Vec<ParameterShape> {
+        let section = self.0.get(class);
+        let guessed = |parameter: &ParameterShape| {
+            if parameter.shape != Shape::Any {
+                return parameter.clone();
+            }
+            let written = section
+                .and_then(|section| section.parameters.iter().find(|written| written.name == parameter.name));
+            let best = guesses(written, &parameter.name, parameter.default.as_deref()).into_iter().next();
+            let shape = best.map_or(Shape::Any, |guess| guess.shape);
+            ParameterShape { shape, ..parameter.clone() }
+        };
+        parameters.iter().map(guessed).collect()
+    }
 }
 
 /// Whether an object can only be made with arguments that nothing is known about.

@@ -3,6 +3,7 @@
 use menace_model::calls::{Many, ParameterShape, Recipe, Shape, Written};
 use serde_json::Value;
 
+use super::Constructors;
 use super::evidence::guesses;
 use crate::chance::Chance;
 
@@ -14,6 +15,8 @@ pub(super) struct Typical<'a> {
     pub(super) chance: &'a mut Chance,
     /// Which draw this is: the first ones are the plainest.
     pub(super) draw: usize,
+    /// What is known of constructors.
+    pub(super) constructors: &'a Constructors,
 }
 
 /// Arguments by position and by name.
@@ -237,7 +240,8 @@ impl Typical<'_> {
         parameters: &[ParameterShape],
         depth: u32,
     ) -> Result<Recipe, Impossible> {
-        let (arguments, keywords) = self.arguments(parameters, depth + 1)?;
+        let known = self.constructors.with_guesses(class, parameters);
+        let (arguments, keywords) = self.arguments(&known, depth + 1)?;
         Ok(Recipe::New { class: class.to_owned(), arguments, keywords })
     }
 
@@ -250,7 +254,7 @@ impl Typical<'_> {
         let (mut by_position, mut by_name) = (Vec::new(), Vec::new());
         let mut has_gap = false;
         for parameter in parameters {
-            let is_passed = parameter.required || (depth <= 1 && self.draw > 1 && self.chance.one_in(3));
+            let is_passed = parameter.required || (depth == 0 && self.draw > 1 && self.chance.one_in(3));
             if !is_passed || parameter.kind.starts_with("var_") {
                 has_gap |= !parameter.kind.starts_with("var_");
                 continue;

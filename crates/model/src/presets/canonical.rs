@@ -1,0 +1,121 @@
+//! The profiles that every module meets, with two severities each.
+
+use serde_json::json;
+
+use super::Preset;
+
+/// A canonical profile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Profile {
+    /// The network is slow and loses packets.
+    HighLatencyApi,
+    /// Hostile values.
+    HostileInput,
+    /// Wrong calls.
+    UserMisuse,
+    /// Many calls at once.
+    ConcurrencySpike,
+    /// Fields are not what they were.
+    SchemaDrift,
+    /// What is called fails now and then.
+    FlakyUpstream,
+}
+
+/// How strong a profile is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// What happens on an ordinary bad day.
+    Low,
+    /// What happens on the worst.
+    High,
+}
+
+impl Severity {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Low, Self::High];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::High => "high",
+        }
+    }
+}
+
+impl Profile {
+    /// Every one.
+    pub const ALL: [Self; 6] = [
+        Self::HighLatencyApi,
+        Self::HostileInput,
+        Self::UserMisuse,
+        Self::ConcurrencySpike,
+        Self::SchemaDrift,
+        Self::FlakyUpstream,
+    ];
+
+    /// The four that every module has to meet.
+    pub const COVERED: [Self; 4] =
+        [Self::HighLatencyApi, Self::HostileInput, Self::UserMisuse, Self::ConcurrencySpike];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::HighLatencyApi => "high_latency_api",
+            Self::HostileInput => "hostile_input",
+            Self::UserMisuse => "user_misuse",
+            Self::ConcurrencySpike => "concurrency_spike",
+            Self::SchemaDrift => "schema_drift",
+            Self::FlakyUpstream => "flaky_upstream",
+        }
+    }
+}
+
+/// The preset of a profile.
+pub fn canonical(profile: Profile, severity: Severity) -> Preset {
+    let name = profile.name();
+    let by = |low: u32, high: u32| match severity {
+        Severity::Low => json!(low),
+        Severity::High => json!(high),
+    };
+    let own = match profile {
+        Profile::HighLatencyApi => vec![
+            ("NETWORK_LATENCY_MS", by(200, 500)),
+            ("NETWORK_JITTER_MS", by(20, 50)),
+            ("PACKET_LOSS", by(5, 10)),
+        ],
+        Profile::HostileInput => {
+            vec![("THREAT_INTENSITY", by(30, 50)), ("SANDBOX_STUB_STRATEGY", json!("hostile"))]
+        }
+        Profile::UserMisuse => {
+            vec![("THREAT_INTENSITY", by(20, 30)), ("SANDBOX_STUB_STRATEGY", json!("misuse"))]
+        }
+        Profile::ConcurrencySpike => vec![("THREAD_BURST", by(10, 50)), ("ASYNC_TASK_BURST", by(20, 100))],
+        Profile::SchemaDrift => vec![("SCHEMA_MISMATCHES", by(5, 20)), ("SCHEMA_CHECKS", json!(100))],
+        Profile::FlakyUpstream => vec![("UPSTREAM_FAILURES", by(1, 5)), ("UPSTREAM_REQUESTS", json!(20))],
+    };
+    let common = [
+        ("SCENARIO_NAME", json!(name)),
+        ("FAILURE_MODES", json!([name])),
+        ("SEVERITY", json!(severity.name())),
+    ];
+    Preset::of(common.into_iter().chain(own))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_is_a_preset_that_can_be_read_and_has_two_severities() {
+        for profile in Profile::ALL {
+            let [low, high] = Severity::ALL.map(|severity| canonical(profile, severity));
+            assert_eq!(low.name(), profile.name());
+            assert_ne!(low, high);
+            for preset in [low, high] {
+                assert_eq!(preset.failure_modes().len(), 1, "{preset:?}");
+                assert_eq!(Preset::new(preset.values().clone()).as_ref(), Ok(&preset));
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The keys of a preset, each once: its name and the type of its value.
+
+/// What a value has to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A number that is not negative.
+    Number,
+    /// A whole number that is not negative.
+    Count,
+    /// Between 0 and 100.
+    Percent,
+    /// Bytes, such as `256Mi`, `512m` or a number.
+    Size,
+    /// Any text.
+    Text,
+    /// A list of failure modes, or one text with commas.
+    Modes,
+}
+
+/// Every key.
+pub(super) const KEYS: [(&str, Kind); 28] = [
+    ("SCENARIO_NAME", Kind::Text),
+    ("FAILURE_MODES", Kind::Modes),
+    ("CPU_LIMIT", Kind::Number),
+    ("MEMORY_LIMIT", Kind::Size),
+    ("DISK_LIMIT", Kind::Size),
+    ("GPU_LIMIT", Kind::Count),
+    ("TIMEOUT", Kind::Number),
+    ("NETWORK_LATENCY_MS", Kind::Number),
+    ("NETWORK_JITTER_MS", Kind::Number),
+    ("PACKET_LOSS", Kind::Percent),
+    ("PACKET_DUPLICATION", Kind::Percent),
+    ("BANDWIDTH_LIMIT", Kind::Size),
+    ("MIN_BANDWIDTH", Kind::Size),
+    ("MAX_BANDWIDTH", Kind::Size),
+    ("SECURITY_LEVEL", Kind::Count),
+    ("THREAT_INTENSITY", Kind::Percent),
+    ("SANDBOX_STUB_STRATEGY", Kind::Text),
+    ("THREAD_BURST", Kind::Count),
+    ("ASYNC_TASK_BURST", Kind::Count),
+    ("SCHEMA_MISMATCHES", Kind::Count),
+    ("SCHEMA_CHECKS", Kind::Count),
+    ("UPSTREAM_FAILURES", Kind::Count),
+    ("UPSTREAM_REQUESTS", Kind::Count),
+    ("IO_THROTTLE", Kind::Size),
+    ("OS_TYPE", Kind::Text),
+    ("CONTAINER_IMAGE", Kind::Text),
+    ("VM_SETTINGS", Kind::Text),
+    ("SEVERITY", Kind::Text),
+];
+
+/// The kind of a key.
+pub(super) fn kind_of(key: &str) -> Option<Kind> {
+    KEYS.iter().find(|(name, _)| *name == key).map(|(_, kind)| *kind)
+}

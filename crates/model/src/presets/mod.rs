@@ -1,0 +1,13 @@
+//! Presets: the circumstances of calls, as dictionaries that people write.
+
+mod canonical;
+mod generate;
+mod keys;
+mod nearest;
+mod preset;
+mod read;
+
+pub use canonical::{Profile, Severity, canonical};
+pub use generate::generate;
+pub use preset::{FailureMode, Preset, PresetError};
+pub use read::read;

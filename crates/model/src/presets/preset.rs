@@ -1,0 +1,311 @@
+//! One preset.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::keys::{KEYS, Kind, kind_of};
+use super::nearest::nearest;
+
+/// Something that is done to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "docs/presets.md describes each of them")]
+pub enum FailureMode {
+    HighLatency,
+    HighLatencyApi,
+    LatencySpike,
+    HostileInput,
+    UserMisuse,
+    ConcurrencySpike,
+    SchemaDrift,
+    FlakyUpstream,
+    ResourceStrain,
+    IoCpuStrain,
+    Cpu,
+    CpuSpike,
+    Memory,
+    Disk,
+    DiskCorruption,
+    Network,
+    NetworkPartition,
+    Timeout,
+    ChaoticFailure,
+}
+
+impl FailureMode {
+    /// Every one, with its name.
+    pub const ALL: [(Self, &'static str); 19] = [
+        (Self::HighLatency, "high_latency"),
+        (Self::HighLatencyApi, "high_latency_api"),
+        (Self::LatencySpike, "latency_spike"),
+        (Self::HostileInput, "hostile_input"),
+        (Self::UserMisuse, "user_misuse"),
+        (Self::ConcurrencySpike, "concurrency_spike"),
+        (Self::SchemaDrift, "schema_drift"),
+        (Self::FlakyUpstream, "flaky_upstream"),
+        (Self::ResourceStrain, "resource_strain"),
+        (Self::IoCpuStrain, "io_cpu_strain"),
+        (Self::Cpu, "cpu"),
+        (Self::CpuSpike, "cpu_spike"),
+        (Self::Memory, "memory"),
+        (Self::Disk, "disk"),
+        (Self::DiskCorruption, "disk_corruption"),
+        (Self::Network, "network"),
+        (Self::NetworkPartition, "network_partition"),
+        (Self::Timeout, "timeout"),
+        (Self::ChaoticFailure, "chaotic_failure"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(mode, _)| *mode == self).map_or("", |(_, name)| name)
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|(mode, _)| *mode)
+    }
+}
+
+/// A dictionary whose keys and values were checked. Its order is that of whoever wrote it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Preset {
+    values: Map<String, Value>,
+}
+
+/// Why a preset cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum PresetError {
+    /// The text is no JSON.
+    #[error("failed to read presets: {0}")]
+    Json(String),
+    /// It is JSON, but not that of presets.
+    #[error("presets are a dictionary, a list of dictionaries, or a dictionary of profiles; this is {0}")]
+    Form(&'static str),
+    /// A key that no preset has.
+    #[error("unknown key {key} in preset {preset}{}", hint("key", .nearest.as_deref()))]
+    Key {
+        /// The preset.
+        preset: String,
+        /// The key.
+        key: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+    },
+    /// A failure mode that does not exist.
+    #[error("unknown failure mode {mode} in preset {preset}{}", hint("mode", .nearest.as_deref()))]
+    Mode {
+        /// The preset.
+        preset: String,
+        /// The mode.
+        mode: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+    },
+    /// A value that the key does not take.
+    #[error("{key} of preset {preset} is {value}; it takes {expected}")]
+    Value {
+        /// The preset.
+        preset: String,
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+        /// What it takes.
+        expected: &'static str,
+    },
+    /// A profile that does not exist.
+    #[error("unknown profile {profile}{}", hint("profile", .nearest.as_deref()))]
+    Profile {
+        /// The profile.
+        profile: String,
+        /// What was probably meant.
+        nearest: Option<String>,
+    },
+}
+
+impl PresetError {
+    /// A profile that does not exist.
+    pub fn unknown_profile(profile: &str) -> Self {
+        let known = super::Profile::ALL.map(super::Profile::name);
+        Self::Profile { profile: profile.to_owned(), nearest: nearest(profile, known).map(str::to_owned) }
+    }
+}
+
+fn hint(what: &str, nearest: Option<&str>) -> String {
+    nearest.map_or_else(String::new, |nearest| format!("\nhint: the nearest {what} is {nearest}"))
+}
+
+impl Preset {
+    /// Checks a dictionary.
+    pub fn new(values: Map<String, Value>) -> Result<Self, PresetError> {
+        let name = values.get("SCENARIO_NAME").and_then(Value::as_str).unwrap_or("without a name").to_owned();
+        for (key, value) in &values {
+            let Some(kind) = kind_of(key) else {
+                let nearest = nearest(key, KEYS.iter().map(|(known, _)| *known)).map(str::to_owned);
+                return Err(PresetError::Key { preset: name, key: key.clone(), nearest });
+            };
+            check(&name, key, value, kind)?;
+        }
+        Ok(Self { values })
+    }
+
+    /// One that is known to be right.
+    pub(super) fn of(values: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
+        Self { values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect() }
+    }
+
+    /// Its name; that of its first failure mode without one.
+    pub fn name(&self) -> &str {
+        let named = self.values.get("SCENARIO_NAME").and_then(Value::as_str);
+        named.unwrap_or_else(|| self.failure_modes().first().map_or("normal", |mode| mode.name()))
+    }
+
+    /// What is done to calls.
+    pub fn failure_modes(&self) -> Vec<FailureMode> {
+        let Some(value) = self.values.get("FAILURE_MODES") else { return Vec::new() };
+        modes(value).into_iter().filter_map(|name| FailureMode::of_name(&name)).collect()
+    }
+
+    /// A number.
+    pub fn number(&self, key: &str) -> Option<f64> {
+        number(self.values.get(key)?)
+    }
+
+    /// A number of bytes.
+    pub fn bytes(&self, key: &str) -> Option<u64> {
+        bytes(self.values.get(key)?)
+    }
+
+    /// The dictionary.
+    pub fn values(&self) -> &Map<String, Value> {
+        &self.values
+    }
+}
+
+fn check(preset: &str, key: &str, value: &Value, kind: Kind) -> Result<(), PresetError> {
+    let is_right = match kind {
+        Kind::Text => value.is_string() || value.is_object(),
+        Kind::Number => number(value).is_some_and(|number| number >= 0.0),
+        Kind::Count => number(value).is_some_and(|number| number >= 0.0 && number.fract() == 0.0),
+        Kind::Percent => number(value).is_some_and(|number| (0.0..=100.0).contains(&number)),
+        Kind::Size => bytes(value).is_some(),
+        Kind::Modes => {
+            if !(value.is_string() || value.is_array()) {
+                return Err(wrong(preset, key, value, "a list of failure modes"));
+            }
+            for mode in modes(value) {
+                if FailureMode::of_name(&mode).is_none() {
+                    let known = FailureMode::ALL.iter().map(|(_, name)| *name);
+                    let nearest = nearest(&mode, known).map(str::to_owned);
+                    return Err(PresetError::Mode { preset: preset.to_owned(), mode, nearest });
+                }
+            }
+            true
+        }
+    };
+    let expected = match kind {
+        Kind::Text => "a text",
+        Kind::Number => "a number that is not negative",
+        Kind::Count => "a whole number that is not negative",
+        Kind::Percent => "a number between 0 and 100",
+        Kind::Size => "a number of bytes such as 256Mi or 512m",
+        Kind::Modes => "a list of failure modes",
+    };
+    if is_right { Ok(()) } else { Err(wrong(preset, key, value, expected)) }
+}
+
+fn wrong(preset: &str, key: &str, value: &Value, expected: &'static str) -> PresetError {
+    PresetError::Value { preset: preset.to_owned(), key: key.to_owned(), value: value.to_string(), expected }
+}
+
+/// Numbers are written as numbers or as texts.
+fn number(value: &Value) -> Option<f64> {
+    let number = match value {
+        Value::Number(number) => number.as_f64()?,
+        Value::String(text) => text.trim().parse().ok()?,
+        _ => return None,
+    };
+    number.is_finite().then_some(number)
+}
+
+fn modes(value: &Value) -> Vec<String> {
+    match value {
+        Value::Array(items) => {
+            items.iter().map(|item| item.as_str().unwrap_or_default().to_owned()).collect()
+        }
+        Value::String(text) => {
+            text.split(',').map(str::trim).filter(|mode| !mode.is_empty()).map(str::to_owned).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// `256Mi`, `512m`, `1g`, `10bps`: powers of 1024, as the seeds write sizes.
+fn bytes(value: &Value) -> Option<u64> {
+    let Value::String(text) = value else { return value.as_u64() };
+    let text = text.trim();
+    let digits =
+        text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
+    let (amount, unit) = text.split_at(digits);
+    let unit = unit.trim().to_ascii_lowercase();
+    let unit = unit.strip_suffix("bps").or(unit.strip_suffix("bit")).unwrap_or(&unit);
+    let power = match unit.trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 1,
+        "m" => 2,
+        "g" => 3,
+        "t" => 4,
+        _ => return None,
+    };
+    let amount: f64 = amount.parse().ok()?;
+    let bytes = amount * 1024_f64.powi(power);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is checked to be in range"
+    )]
+    (0.0..1e18).contains(&bytes).then_some(bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn preset(value: &Value) -> Result<Preset, PresetError> {
+        Preset::new(value.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn values_are_read_as_the_seeds_write_them() {
+        let read = preset(&json!({
+            "SCENARIO_NAME": "slow", "CPU_LIMIT": "0.5", "MEMORY_LIMIT": "256Mi", "DISK_LIMIT": "1g",
+            "FAILURE_MODES": "hostile_input, cpu", "TIMEOUT": 5, "MAX_BANDWIDTH": "10Mbps",
+        }))
+        .unwrap();
+        assert_eq!((read.name(), read.number("CPU_LIMIT")), ("slow", Some(0.5)));
+        assert_eq!((read.bytes("MEMORY_LIMIT"), read.bytes("DISK_LIMIT")), (Some(256 << 20), Some(1 << 30)));
+        assert_eq!(read.bytes("MAX_BANDWIDTH"), Some(10 << 20));
+        assert_eq!(read.failure_modes(), [FailureMode::HostileInput, FailureMode::Cpu]);
+        assert_eq!(preset(&json!({"FAILURE_MODES": ["cpu"]})).unwrap().name(), "cpu");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_was_probably_meant() {
+        let error = |value: &Value| preset(value).unwrap_err().to_string();
+        assert_eq!(
+            error(&json!({"SCENARIO_NAME": "x", "MEMROY_LIMIT": "1g"})),
+            "unknown key MEMROY_LIMIT in preset x\nhint: the nearest key is MEMORY_LIMIT"
+        );
+        assert!(
+            error(&json!({"FAILURE_MODES": "hostile_imput"})).ends_with("the nearest mode is hostile_input")
+        );
+        assert!(error(&json!({"PACKET_LOSS": 101})).contains("between 0 and 100"));
+        assert!(error(&json!({"MEMORY_LIMIT": "12parsecs"})).contains("256Mi"));
+        assert!(error(&json!({"CPU_LIMIT": -1})).contains("not negative"));
+        assert!(error(&json!({"THREAD_BURST": 1.5})).contains("whole"));
+    }
+}

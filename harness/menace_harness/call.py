@@ -13,6 +13,8 @@ def answer(request):
         return describe.answer(request)
     from menace_harness import perform
 
+    if request["kind"] == "build":
+        return perform.try_to_build(request)
     return perform.perform(request)
 
 

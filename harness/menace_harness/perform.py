@@ -38,6 +38,23 @@ def perform(request):
     return result
 
 
+def try_to_build(request):
+    """Which of several values can be made, after the import of a module."""
+    try:
+        importlib.import_module(request["module"])
+    except BaseException as error:
+        return failed("import", error)
+    return {"stage": "done", "made": [can_be_made(recipe) for recipe in request["recipes"]]}
+
+
+def can_be_made(recipe):
+    try:
+        values.build(recipe)
+    except Exception:  # A constructor is code of the repository.
+        return False
+    return True
+
+
 def failed(stage, error):
     return {"stage": stage, "error": classify.facts(error, WORKSPACE)}
 

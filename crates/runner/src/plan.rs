@@ -6,6 +6,7 @@ use menace_model::calls::Described;
 use serde_json::{Value, json};
 
 use crate::chance::Chance;
+use crate::owners::Owners;
 use crate::scenario::Scenario;
 use crate::stubs::{Constructors, Stub, stub};
 use crate::target::Target;
@@ -46,7 +47,7 @@ pub struct Counts {
 }
 
 /// Plans a run.
-pub fn plan(targets: &[Target], scenarios: &[Scenario], counts: Counts, seed: u64) -> Plan {
+pub fn plan(targets: &[Target], scenarios: &[Scenario], counts: Counts, seed: u64, owners: &Owners) -> Plan {
     let mut made = Plan::default();
     let constructors = Constructors::of(targets);
     for (index, target) in targets.iter().enumerate() {
@@ -62,9 +63,15 @@ pub fn plan(targets: &[Target], scenarios: &[Scenario], counts: Counts, seed: u6
             }
         };
         for &scenario in scenarios {
-            if let Err(why) =
-                plan_cell(&mut made, index, target, described, scenario, (counts, seed), &constructors)
-            {
+            if let Err(why) = plan_cell(
+                &mut made,
+                index,
+                target,
+                described,
+                scenario,
+                (counts, seed),
+                (&constructors, owners),
+            ) {
                 made.impossible.push((index, why));
                 break;
             }
@@ -80,7 +87,7 @@ fn plan_cell(
     described: &Described,
     scenario: Scenario,
     (counts, seed): (Counts, u64),
-    constructors: &Constructors,
+    (constructors, owners): (&Constructors, &Owners),
 ) -> Result<(), String> {
     let count = match scenario {
         Scenario::Normal => counts.normal,
@@ -92,7 +99,7 @@ fn plan_cell(
     for draw in 0..count {
         let mut chance = Chance::new(seed, &[&name, scenario.name(), &draw.to_string()]);
         let strategy = scenario.strategy();
-        let made_stub = stub(&target.section, described, strategy, draw, &mut chance, constructors)?;
+        let made_stub = stub(&target.section, described, strategy, draw, &mut chance, constructors, owners)?;
         let Some(stub) = made_stub else { continue };
         // The same call again would only say the same again.
         if planned.insert(serde_json::to_string(&stub).unwrap_or_default()) {

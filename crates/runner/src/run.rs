@@ -12,6 +12,7 @@ use crate::describe::describe;
 use crate::execute::Execute;
 use crate::judge::{Verdict, judge};
 use crate::minimise::{Likeness, minimise};
+use crate::owners::find_owners;
 use crate::plan::{Counts, Plan, plan};
 use crate::report::RunReport;
 use crate::scenario::Scenario;
@@ -89,7 +90,8 @@ pub async fn run(
 ) -> Result<RunReport, SandboxError> {
     describe(executor, &mut targets).await?;
     let counts = Counts { normal: options.normal_calls, other: options.other_calls, bursts: 2 };
-    let plan = plan(&targets, &options.scenarios, counts, options.seed);
+    let owners = find_owners(executor, &targets, options.seed).await?;
+    let plan = plan(&targets, &options.scenarios, counts, options.seed, &owners);
     progress.planned(plan.calls.len());
     let outcomes = execute(executor, &targets, &plan, options, progress).await?;
     let mut report = RunReport::new(options.seed, &targets, &plan, &outcomes);

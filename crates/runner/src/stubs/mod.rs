@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use self::evidence::guesses;
 use self::typical::Typical;
 use crate::chance::Chance;
+use crate::owners::Owners;
 use crate::target::Target;
 
 /// The arguments of one call.
@@ -65,18 +66,21 @@ pub fn stub(
     draw: usize,
     chance: &mut Chance,
     constructors: &Constructors,
+    owners: &Owners,
 ) -> Result<Option<Stub>, String> {
     let Described::Callable { parameters, owner: owner_shape, .. } = described else { return Ok(None) };
     let known = Known::of(section, parameters, draw);
-    let mut maker = Typical { chance, draw, constructors };
+    let mut maker = Typical { chance, draw, constructors, optional_depth: 0 };
     let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
     let owner = match owner_shape {
-        // The object is an ordinary one, whatever it is called with. Not every class likes every value, so it is not
-        // always the same.
-        Some(shape) => {
-            let mut maker = Typical { chance: maker.chance, draw: draw % 4, constructors };
-            Some(maker.value(shape, "self", 0)?)
-        }
+        // The object is an ordinary one, whatever it is called with.
+        Some(shape) => Some(if let Some(made) = made_before(shape, owners, draw) {
+            made
+        } else {
+            let chance = maker.chance;
+            let mut maker = Typical { chance, draw: draw % 4, constructors, optional_depth: 0 };
+            maker.value(shape, "self", 0)?
+        }),
         None => None,
     };
     let is_doubtful = known.is_doubtful
@@ -89,6 +93,36 @@ pub fn stub(
         Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw, chance),
         Strategy::Drift => drift::drift(stub, draw, chance),
     })
+}
+
+fn made_before(shape: &Shape, owners: &Owners, draw: usize) -> Option<Recipe> {
+    match shape {
+        Shape::Object { class, .. } => owners.pick(class, draw).cloned(),
+        _ => None,
+    }
+}
+
+/// Different ways to make an object, the plainest first.
+pub(crate) fn object_candidates(
+    class: &str,
+    shape: &Shape,
+    count: usize,
+    seed: u64,
+    constructors: &Constructors,
+) -> Vec<Recipe> {
+    let mut candidates = Vec::new();
+    for draw in 0..count {
+        let mut chance = Chance::new(seed, &["owner", class, &draw.to_string()]);
+        // At first only what has to be passed, then more.
+        let optional_depth = u32::from(draw >= 4);
+        let mut maker = Typical { chance: &mut chance, draw, constructors, optional_depth };
+        if let Ok(recipe) = maker.value(shape, "self", 0)
+            && !candidates.contains(&recipe)
+        {
+            candidates.push(recipe);
+        }
+    }
+    candidates
 }
 
 /// What the bodies of constructors say about their parameters, by `module:Class`.
@@ -105,8 +139,8 @@ impl Constructors {
         Self(targets.iter().filter_map(constructor).collect())
     }
 
-    /// The parameters of a constructor, with the best guess where nothing is declared.
-    fn with_guesses(&self, class: &str, parameters: &[ParameterShape]) -> Vec<ParameterShape> {
+    /// The parameters of a constructor, with a guess where nothing is declared: the best, then others in turn.
+    fn with_guesses(&self, class: &str, parameters: &[ParameterShape], draw: usize) -> Vec<ParameterShape> {
         let section = self.0.get(class);
         let guessed = |parameter: &ParameterShape| {
             if parameter.shape != Shape::Any {
@@ -114,8 +148,9 @@ impl Constructors {
             }
             let written = section
                 .and_then(|section| section.parameters.iter().find(|written| written.name == parameter.name));
-            let best = guesses(written, &parameter.name, parameter.default.as_deref()).into_iter().next();
-            let shape = best.map_or(Shape::Any, |guess| guess.shape);
+            let mut all = guesses(written, &parameter.name, parameter.default.as_deref());
+            let chosen = if draw < 2 { 0 } else { draw % all.len().clamp(1, 3) };
+            let shape = if chosen < all.len() { all.swap_remove(chosen).shape } else { Shape::Any };
             ParameterShape { shape, ..parameter.clone() }
         };
         parameters.iter().map(guessed).collect()

@@ -17,6 +17,8 @@ pub(super) struct Typical<'a> {
     pub(super) draw: usize,
     /// What is known of constructors.
     pub(super) constructors: &'a Constructors,
+    /// Down to which depth parameters that need not be passed are, now and then.
+    pub(super) optional_depth: u32,
 }
 
 /// Arguments by position and by name.
@@ -240,7 +242,7 @@ impl Typical<'_> {
         parameters: &[ParameterShape],
         depth: u32,
     ) -> Result<Recipe, Impossible> {
-        let known = self.constructors.with_guesses(class, parameters);
+        let known = self.constructors.with_guesses(class, parameters, self.draw);
         let (arguments, keywords) = self.arguments(&known, depth + 1)?;
         Ok(Recipe::New { class: class.to_owned(), arguments, keywords })
     }
@@ -254,7 +256,15 @@ impl Typical<'_> {
         let (mut by_position, mut by_name) = (Vec::new(), Vec::new());
         let mut has_gap = false;
         for parameter in parameters {
-            let is_passed = parameter.required || (depth == 0 && self.draw > 1 && self.chance.one_in(3));
+            let is_passed = parameter.required
+                || (depth <= self.optional_depth && self.draw > 1 && self.chance.one_in(3));
+            if parameter.kind == "var_positional" && depth <= self.optional_depth && self.draw > 1 && !has_gap
+            {
+                let shape = if parameter.shape == Shape::Any { &Shape::Int } else { &parameter.shape };
+                for _ in 0..self.draw % 3 {
+                    by_position.push(self.value(shape, &parameter.name, depth + 1)?);
+                }
+            }
             if !is_passed || parameter.kind.starts_with("var_") {
                 has_gap |= !parameter.kind.starts_with("var_");
                 continue;

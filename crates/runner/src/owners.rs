@@ -1,0 +1,76 @@
+//! Objects on which methods are called: which constructors work is tried, once for each class.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use menace_model::calls::{Described, Recipe, Shape};
+use menace_sandbox::SandboxError;
+use menace_sandbox::native::CallSpec;
+use serde_json::json;
+use tokio::task::JoinSet;
+
+use crate::execute::Execute;
+use crate::stubs::{Constructors, object_candidates};
+use crate::target::Target;
+
+/// How many ways to make an object are tried.
+const CANDIDATES: usize = 16;
+/// How long all of them together may take.
+const LONGEST: Duration = Duration::from_secs(10);
+
+/// Objects that could be made, by class.
+#[derive(Debug, Clone, Default)]
+pub struct Owners(BTreeMap<String, Vec<Recipe>>);
+
+impl Owners {
+    /// One of those that could be made. The plainest come first.
+    pub fn pick(&self, class: &str, draw: usize) -> Option<&Recipe> {
+        let made = self.0.get(class)?;
+        made.get(draw % made.len().max(1))
+    }
+}
+
+/// Tries to make an object of every class whose methods are to be called.
+pub async fn find_owners(
+    executor: &Arc<dyn Execute>,
+    targets: &[Target],
+    seed: u64,
+) -> Result<Owners, SandboxError> {
+    let constructors = Constructors::of(targets);
+    let mut classes: BTreeMap<String, (String, Shape)> = BTreeMap::new();
+    for target in targets {
+        if let Some(Described::Callable { owner: Some(shape @ Shape::Object { class, .. }), .. }) =
+            &target.described
+        {
+            classes.entry(class.clone()).or_insert_with(|| (target.module.clone(), shape.clone()));
+        }
+    }
+    let mut tried = JoinSet::new();
+    for (class, (module, shape)) in classes {
+        let candidates = object_candidates(&class, &shape, CANDIDATES, seed, &constructors);
+        let recipes: Vec<_> = candidates.iter().map(Recipe::to_json).collect();
+        let spec =
+            CallSpec::new(json!({"kind": "build", "module": module, "recipes": recipes})).timeout(LONGEST);
+        let executor = Arc::clone(executor);
+        tried.spawn(async move { (class, candidates, executor.execute(&spec).await) });
+    }
+    let mut owners = Owners::default();
+    while let Some(finished) = tried.join_next().await {
+        let (class, candidates, outcome) =
+            finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
+        let answer = outcome?.returned.unwrap_or_default();
+        let works =
+            |index: usize| answer["made"].get(index).and_then(serde_json::Value::as_bool).unwrap_or(false);
+        let made: Vec<Recipe> = candidates
+            .into_iter()
+            .enumerate()
+            .filter(|(index, _)| works(*index))
+            .map(|(_, recipe)| recipe)
+            .collect();
+        if !made.is_empty() {
+            owners.0.insert(class, made);
+        }
+    }
+    Ok(owners)
+}

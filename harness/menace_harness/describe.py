@@ -35,8 +35,6 @@ def describe_section(describer, module, name):
         "binding": binding,
         "parameters": parameters,
         "is_async": inspect.iscoroutinefunction(function),
-        "is_async_generator": inspect.isasyncgenfunction(function),
-        "is_generator": inspect.isgeneratorfunction(function),
     }
     if binding in ("instance", "property"):
         described["owner"] = describer.instance(owner, 0, ())

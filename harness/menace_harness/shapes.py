@@ -5,7 +5,6 @@ recipes. An annotation that says nothing, or that cannot be resolved, is the sha
 """
 
 import collections.abc
-import dataclasses
 import datetime
 import decimal
 import enum
@@ -322,7 +321,3 @@ def type_name_of_default(default):
     if default is inspect.Parameter.empty:
         return None
     return type(default).__name__
-
-
-def is_dataclass(kind):
-    return dataclasses.is_dataclass(kind)

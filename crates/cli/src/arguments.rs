@@ -143,7 +143,7 @@ pub(crate) struct Run {
     /// What all chance comes from
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The interpreter; without it the repository's own, else python3
+    /// The interpreter; without it python3
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<String>,
     /// How long a call may take, such as 5s or 500ms

@@ -33,7 +33,7 @@ pub fn judge(raw: &RawOutcome, stub: &Stub, declared: &[String]) -> Verdict {
         value: answer.and_then(|answer| answer["value"].as_str()).map(str::to_owned),
     };
     if raw.timed_out {
-        return verdict(OutcomeKind::Timeout, Some(format!("it took more than {:.0} ms", raw.wall_ms)));
+        return verdict(OutcomeKind::Timeout, Some(format!("it was ended after {:.0} ms", raw.wall_ms)));
     }
     if raw.oom {
         return verdict(OutcomeKind::Oom, Some("the memory limit was hit".into()));

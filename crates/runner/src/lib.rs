@@ -22,7 +22,7 @@ pub use judge::{Verdict, judge};
 pub use owners::{Owners, find_owners};
 pub use plan::{Plan, PlannedCall, plan};
 pub use report::{Cell, Failure, HarnessError, RunReport};
-pub use run::{CallOutcome, Progress, RunOptions, Silent, run};
+pub use run::{CallOutcome, Progress, RunOptions, run};
 pub use scenario::Scenario;
 pub use statistics::wilson;
 pub use stubs::{Constructors, Strategy, Stub, stub};

@@ -61,8 +61,6 @@ pub struct CallOutcome {
     pub call: usize,
     /// What came of it.
     pub verdict: Verdict,
-    /// How long it took.
-    pub wall_ms: f64,
 }
 
 /// Who is told how far a run is.
@@ -71,14 +69,6 @@ pub trait Progress: Send + Sync {
     fn planned(&self, calls: usize);
     /// One more was made.
     fn called(&self, kind: OutcomeKind);
-}
-
-/// Nobody.
-pub struct Silent;
-
-impl Progress for Silent {
-    fn planned(&self, _calls: usize) {}
-    fn called(&self, _kind: OutcomeKind) {}
 }
 
 /// Makes all calls of all targets.
@@ -144,7 +134,7 @@ async fn execute(
             }
         }
         progress.called(verdict.kind);
-        outcomes[index] = Some(CallOutcome { call: index, verdict, wall_ms: raw.wall_ms });
+        outcomes[index] = Some(CallOutcome { call: index, verdict });
     }
     Ok(outcomes.into_iter().flatten().collect())
 }

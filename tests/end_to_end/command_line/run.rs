@@ -154,6 +154,8 @@ fn the_same_seed_gives_the_same_report_and_another_one_does_not() {
     let first = run(&tree, &["--seed", "7"]).exits_with(1);
     assert_eq!(first.json(), run(&tree, &["--seed", "7"]).exits_with(1).json());
     assert_eq!(first.json()["seed"], 7);
+    let other = run(&tree, &["--seed", "8"]).exits_with(1).json();
+    assert_ne!(other["failures"], first.json()["failures"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use menace_runner::{Failure, RunReport, Stub};
 
+use super::scan_report::rest;
 use crate::terminal::{Align, Cell, Style, Table, count, grouped, styled};
 
 /// The summary; tables have at most `top` rows.
@@ -44,7 +45,9 @@ fn failures(run: &RunReport, top: usize) -> String {
             input(&failure.input).into(),
         ]);
     }
-    format!("\n{}  {}\n", styled("Failures", Style::Bold), grouped(run.failures.len())) + &table.text()
+    format!("\n{}  {}\n", styled("Failures", Style::Bold), grouped(run.failures.len()))
+        + &table.text()
+        + &rest(run.failures.len(), top)
 }
 
 fn what(failure: &Failure) -> String {
@@ -79,5 +82,7 @@ fn unreached(run: &RunReport, top: usize) -> String {
         table.row([error.section.clone().into(), shortened(&error.reason, 110).into()]);
     }
     let title = styled("Not called", Style::Bold);
-    format!("\n{title}  {}\n", grouped(run.harness_errors.len())) + &table.text()
+    format!("\n{title}  {}\n", grouped(run.harness_errors.len()))
+        + &table.text()
+        + &rest(run.harness_errors.len(), top)
 }

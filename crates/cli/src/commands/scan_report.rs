@@ -42,7 +42,7 @@ fn number_or_none(number: usize) -> String {
 }
 
 /// What was left out of a table, and how to see it.
-fn rest(total: usize, top: usize) -> String {
+pub(super) fn rest(total: usize, top: usize) -> String {
     if total <= top {
         return String::new();
     }

@@ -18,13 +18,12 @@ pub(super) enum Kind {
 }
 
 /// Every key.
-pub(super) const KEYS: [(&str, Kind); 28] = [
+pub(super) const KEYS: [(&str, Kind); 25] = [
     ("SCENARIO_NAME", Kind::Text),
     ("FAILURE_MODES", Kind::Modes),
     ("CPU_LIMIT", Kind::Number),
     ("MEMORY_LIMIT", Kind::Size),
     ("DISK_LIMIT", Kind::Size),
-    ("GPU_LIMIT", Kind::Count),
     ("TIMEOUT", Kind::Number),
     ("NETWORK_LATENCY_MS", Kind::Number),
     ("NETWORK_JITTER_MS", Kind::Number),
@@ -42,9 +41,7 @@ pub(super) const KEYS: [(&str, Kind); 28] = [
     ("SCHEMA_CHECKS", Kind::Count),
     ("UPSTREAM_FAILURES", Kind::Count),
     ("UPSTREAM_REQUESTS", Kind::Count),
-    ("IO_THROTTLE", Kind::Size),
     ("OS_TYPE", Kind::Text),
-    ("CONTAINER_IMAGE", Kind::Text),
     ("VM_SETTINGS", Kind::Text),
     ("SEVERITY", Kind::Text),
 ];

@@ -10,7 +10,10 @@ use super::nearest::nearest;
 /// Something that is done to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "docs/presets.md describes each of them")]
+#[expect(
+    missing_docs,
+    reason = "each has the name that people write, and what it does is told where it is done"
+)]
 pub enum FailureMode {
     HighLatency,
     HighLatencyApi,

@@ -178,7 +178,10 @@ fn has_guess(shape: &Shape) -> bool {
         Shape::TypedDict { fields } => {
             fields.iter().any(|field| field.shape == Shape::Any || has_guess(&field.shape))
         }
-        Shape::Callable { returns } => returns.as_deref().is_none_or(|returns| *returns == Shape::Any),
+        // Of what cannot be made, the function returns something else.
+        Shape::Callable { returns } => returns
+            .as_deref()
+            .is_none_or(|returns| matches!(returns, Shape::Any | Shape::Opaque { .. }) || has_guess(returns)),
         Shape::Namespace | Shape::Type { .. } => true,
         _ => false,
     }

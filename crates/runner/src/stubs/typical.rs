@@ -92,7 +92,7 @@ impl Typical<'_> {
                 }
                 Recipe::Dict(None, pairs)
             }
-            Shape::Literal { values } => self.literal(values),
+            Shape::Literal { values } => self.literal(values)?,
             Shape::Union { of } => self.one_of(of, name, depth)?,
             Shape::Enum { class, members } => {
                 let member = members.get(self.draw % members.len().max(1));
@@ -216,9 +216,11 @@ impl Typical<'_> {
         Ok(Recipe::Dict(class.map(str::to_owned), pairs))
     }
 
-    fn literal(&self, values: &[Value]) -> Recipe {
+    fn literal(&self, values: &[Value]) -> Result<Recipe, Impossible> {
         let chosen = values.get(self.draw % values.len().max(1));
-        chosen.and_then(Recipe::from_json).unwrap_or(Recipe::None)
+        chosen
+            .and_then(Recipe::from_json)
+            .ok_or_else(|| "none of its literals can be written as JSON".to_owned())
     }
 
     /// One of several shapes in turn. Those of which no value can be made are passed over.

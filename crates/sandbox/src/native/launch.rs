@@ -9,10 +9,10 @@ use tokio::io::unix::AsyncFd;
 
 use super::backend::Shared;
 use super::cgroup::Group;
+use super::command::Command;
 use super::handle::unsupported;
 use super::host_view::{Host, host_view, toolchain_of};
 use super::limits;
-use super::process::Command;
 use super::protocol::{Joining, Kind, Order, Report, Request};
 use super::sandbox::random;
 use super::wire::{FIRST_JOB, Socket};

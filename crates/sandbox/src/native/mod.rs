@@ -2,6 +2,7 @@
 
 mod backend;
 pub(crate) mod cgroup;
+mod command;
 mod cpu_time;
 mod exchange;
 mod handle;

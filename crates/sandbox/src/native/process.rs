@@ -1,23 +1,22 @@
 //! A command in a native sandbox, from its start to its outcome.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec, Usage, WORKSPACE};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, Usage};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use super::cgroup::Group;
+use super::command::Command;
 use super::cpu_time;
-use super::pipes::{Kept, Reading, new_pipe, pipe_from_program, sender};
-use super::protocol::{End, Program, Report, Request};
+use super::pipes::{Kept, Reading};
+use super::protocol::{End, Report, Request};
 use super::sandbox::{Life, NativeSandbox};
 use super::wire::{Answers, Wire};
-use crate::environment::BaseEnvironment;
 use crate::{Event, Process, SandboxError};
 
 /// How much is read at once.
@@ -47,48 +46,6 @@ pub(super) struct NativeProcess {
     left: (usize, usize),
     is_over: bool,
     buffer: Vec<u8>,
-}
-
-/// A command before it runs: our ends of what connects us with it.
-pub(super) struct Command {
-    program: String,
-    directory: PathBuf,
-    stdin: pipe::Sender,
-    stdout: Reading,
-    stderr: Reading,
-    input: Vec<u8>,
-    timeout: Option<Duration>,
-}
-
-impl Command {
-    /// Opens what connects us with a command; the second and third value are for the first process of the sandbox.
-    pub(super) fn prepare(
-        spec: &SandboxSpec,
-        base: &BaseEnvironment,
-        request: ExecRequest,
-        counts_cpu: bool,
-    ) -> Result<(Self, Program, [OwnedFd; 3]), SandboxError> {
-        let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
-            problem: "no command was given".into(),
-            hint: "name a program and its arguments".into(),
-        })?;
-        let (stdin_for_program, stdin) = pipe_to_program()?;
-        let (stdout, stdout_for_program) = pipe_from_program()?;
-        let (stderr, stderr_for_program) = pipe_from_program()?;
-        let environment = base.of_command(spec, &request);
-        let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));
-        let cpu_seconds = spec.limits.cpu_time.filter(|_| !counts_cpu).map(|time| time.as_secs().max(1));
-        let order = Program {
-            command: request.command,
-            environment,
-            directory: directory.clone(),
-            cpu_seconds,
-            alone: request.exclusive,
-        };
-        let (input, timeout) = (request.stdin, request.timeout);
-        let command = Self { program, directory, stdin, stdout, stderr, input, timeout };
-        Ok((command, order, [stdin_for_program, stdout_for_program, stderr_for_program]))
-    }
 }
 
 /// When the command began.
@@ -492,11 +449,6 @@ impl CpuWatch {
 
 fn total(usage: &Usage) -> f64 {
     cpu_time::sum(usage).unwrap_or(0.0)
-}
-
-fn pipe_to_program() -> Result<(OwnedFd, pipe::Sender), SandboxError> {
-    let (read, write) = new_pipe()?;
-    Ok((read, sender(write)?))
 }
 
 /// Names the path of a request in errors.

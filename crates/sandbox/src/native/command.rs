@@ -1,0 +1,60 @@
+//! A command before it runs: what connects us with it, and what the sandbox is told.
+
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use menace_model::sandbox::{ExecRequest, SandboxSpec, WORKSPACE};
+use tokio::net::unix::pipe;
+
+use super::pipes::{Reading, new_pipe, pipe_from_program, sender};
+use super::protocol::Program;
+use crate::SandboxError;
+use crate::environment::BaseEnvironment;
+
+/// A command before it runs: our ends of what connects us with it.
+pub(super) struct Command {
+    pub(super) program: String,
+    pub(super) directory: PathBuf,
+    pub(super) stdin: pipe::Sender,
+    pub(super) stdout: Reading,
+    pub(super) stderr: Reading,
+    pub(super) input: Vec<u8>,
+    pub(super) timeout: Option<Duration>,
+}
+
+impl Command {
+    /// Opens what connects us with a command; the second and third value are for the first process of the sandbox.
+    pub(super) fn prepare(
+        spec: &SandboxSpec,
+        base: &BaseEnvironment,
+        request: ExecRequest,
+        counts_cpu: bool,
+    ) -> Result<(Self, Program, [OwnedFd; 3]), SandboxError> {
+        let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
+            problem: "no command was given".into(),
+            hint: "name a program and its arguments".into(),
+        })?;
+        let (stdin_for_program, stdin) = pipe_to_program()?;
+        let (stdout, stdout_for_program) = pipe_from_program()?;
+        let (stderr, stderr_for_program) = pipe_from_program()?;
+        let environment = base.of_command(spec, &request);
+        let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));
+        let cpu_seconds = spec.limits.cpu_time.filter(|_| !counts_cpu).map(|time| time.as_secs().max(1));
+        let order = Program {
+            command: request.command,
+            environment,
+            directory: directory.clone(),
+            cpu_seconds,
+            alone: request.exclusive,
+        };
+        let (input, timeout) = (request.stdin, request.timeout);
+        let command = Self { program, directory, stdin, stdout, stderr, input, timeout };
+        Ok((command, order, [stdin_for_program, stdout_for_program, stderr_for_program]))
+    }
+}
+
+fn pipe_to_program() -> Result<(OwnedFd, pipe::Sender), SandboxError> {
+    let (read, write) = new_pipe()?;
+    Ok((read, sender(write)?))
+}

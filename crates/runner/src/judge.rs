@@ -19,6 +19,13 @@ pub struct Verdict {
     pub value: Option<String>,
 }
 
+impl Verdict {
+    /// The text of the exception, or the reason.
+    pub fn message(&self) -> Option<String> {
+        self.facts.as_ref().map(|facts| facts.message.clone()).or_else(|| self.reason.clone())
+    }
+}
+
 /// Exceptions that say that an argument is not what was expected.
 const COMPLAINTS: [&str; 5] = ["TypeError", "AttributeError", "ValueError", "KeyError", "IndexError"];
 

@@ -37,15 +37,16 @@ impl Likeness {
     }
 }
 
-/// Makes the input of a failing call as small as it gets within its calls.
+/// Makes the input of a failing call as small as it gets within its calls; the second value is what came of the smallest,
+/// if it is another one.
 pub(crate) async fn minimise(
     executor: &Arc<dyn Execute>,
     target: &Target,
     call: &PlannedCall,
     failure: &Likeness,
     options: &RunOptions,
-) -> Result<PlannedCall, SandboxError> {
-    let mut best = call.clone();
+) -> Result<(PlannedCall, Option<Verdict>), SandboxError> {
+    let (mut best, mut of_best) = (call.clone(), None);
     let mut spent = 0;
     'smaller: while spent < MOST_CALLS {
         let candidates: Vec<PlannedCall> = smaller_stubs(&best.stub)
@@ -62,19 +63,22 @@ pub(crate) async fn minimise(
                 let executor = Arc::clone(executor);
                 outcomes.spawn(async move { (index, executor.execute(&spec).await) });
             }
-            let mut alike = vec![false; together.len()];
+            let mut alike: Vec<Option<Verdict>> = vec![None; together.len()];
             while let Some(finished) = outcomes.join_next().await {
                 let (index, raw) =
                     finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
                 let verdict = judge(&raw?, &together[index].stub, &target.section.raises);
-                alike[index] = Likeness::of(&verdict) == *failure;
+                alike[index] = (Likeness::of(&verdict) == *failure).then_some(verdict);
             }
-            if let Some(index) = alike.iter().position(|is_alike| *is_alike) {
+            if let Some((index, verdict)) =
+                alike.into_iter().enumerate().find_map(|(index, verdict)| Some((index, verdict?)))
+            {
                 best = together[index].clone();
+                of_best = Some(verdict);
                 continue 'smaller;
             }
         }
         break;
     }
-    Ok(best)
+    Ok((best, of_best))
 }

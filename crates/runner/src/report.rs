@@ -172,10 +172,7 @@ fn failures(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<Fa
         // A limit says nothing about the line, so one failure for each section.
         let section = if frame.is_some() { String::new() } else { target.name() };
         let signature = (section, verdict.kind, exception.clone(), path.clone(), line);
-        let message = verdict
-            .facts
-            .as_ref()
-            .map_or_else(|| verdict.reason.clone().unwrap_or_default(), |facts| facts.message.clone());
+        let message = verdict.message().unwrap_or_default();
         found
             .entry(signature)
             .and_modify(|failure| {

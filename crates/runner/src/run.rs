@@ -93,7 +93,12 @@ pub async fn run(
         }
         let call = &plan.calls[outcome.call];
         let likeness = Likeness::of(&outcome.verdict);
-        failure.input = minimise(executor, &targets[call.target], call, &likeness, options).await?.stub;
+        let (smallest, verdict) = minimise(executor, &targets[call.target], call, &likeness, options).await?;
+        failure.input = smallest.stub;
+        // What is said about a failure is said about the input that is shown with it.
+        if let Some(message) = verdict.and_then(|verdict| verdict.message()) {
+            failure.message = message;
+        }
     }
     Ok(report)
 }

@@ -197,4 +197,9 @@ fn only_the_modules_that_were_named_are_called() {
     let report = run(&tree, &["--modules", "pkg/two.py"]).exits_with(1).json();
     assert_eq!((&report["sections"], &report["failures"][0]["section"]), (&json!(1), &json!("pkg.two:g")));
     assert_eq!(failures_of(&report, "one:f"), Vec::<&Value>::new());
+    assert_eq!(run(&tree, &["--modules", "pkg.two"]).exits_with(1).json()["failures"], report["failures"]);
+    let unknown = run(&tree, &["--modules", "pkg/tow.py"]).exits_with(2);
+    assert!(unknown.stderr.contains("pkg/tow.py"), "{}", unknown.stderr);
+    let no_python = run(&tree, &["--python", "/no/such/python"]).exits_with(2);
+    assert!(no_python.stderr.contains("/no/such/python"), "{}", no_python.stderr);
 }

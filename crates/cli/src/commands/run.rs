@@ -17,14 +17,16 @@ use crate::terminal::{grouped, note, print, print_json};
 
 use super::reading::{Purpose, read_repository};
 use super::run_report::report;
+use super::usage::UsageError;
 
 pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
     let scan = read_repository(configuration, &arguments.repository, Purpose::Inventory)?;
+    let modules = named(&scan.inventory, &arguments.modules)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("failed to start the runtime")?;
-    let report = runtime.block_on(call_all(&scan.inventory, arguments))?;
+    let report = runtime.block_on(call_all(&scan.inventory, &modules, arguments))?;
     if arguments.output.json {
         print_json(&report)?;
     } else {
@@ -33,7 +35,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Res
     Ok(if report.failures.is_empty() { Exit::Done } else { Exit::Found })
 }
 
-async fn call_all(inventory: &Inventory, arguments: &Run) -> anyhow::Result<RunReport> {
+async fn call_all(inventory: &Inventory, modules: &[String], arguments: &Run) -> anyhow::Result<RunReport> {
     let backend = NativeBackend::start(&NativeOptions::default()).await?;
     let mut options = ZygoteOptions::new(&inventory.root);
     options.roots = roots(inventory);
@@ -51,9 +53,18 @@ async fn call_all(inventory: &Inventory, arguments: &Run) -> anyhow::Result<RunR
         ..RunOptions::default()
     };
     let progress = CallProgress::default();
-    let made = make_calls(&zygote, targets(inventory, &arguments.modules), &run_options, &progress).await;
+    let made = make_calls(&zygote, targets(inventory, modules), &run_options, &progress).await;
     progress.finish();
     Ok(made?)
+}
+
+/// The paths of modules that were named, by path or as Python imports them.
+fn named(inventory: &Inventory, names: &[String]) -> Result<Vec<String>, UsageError> {
+    let find = |name: &String| {
+        let found = inventory.modules.iter().find(|module| module.path == *name || module.name == *name);
+        found.map(|module| module.path.clone()).ok_or_else(|| UsageError::UnknownModule(name.clone()))
+    };
+    names.iter().map(find).collect()
 }
 
 /// What the modules of the repository import that is not of the repository.

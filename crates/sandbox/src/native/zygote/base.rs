@@ -70,6 +70,11 @@ pub(super) struct Base {
 impl Base {
     /// Starts an interpreter and waits until it is ready.
     pub(super) async fn start(shared: &Arc<Shared>, options: &ZygoteOptions) -> Result<Self, SandboxError> {
+        let python = Path::new(&options.python);
+        if python.is_absolute() {
+            std::fs::metadata(python)
+                .map_err(|source| SandboxError::HostPath { path: python.to_owned(), source })?;
+        }
         let sandbox = NativeSandbox::create_as(shared, spec(options), extras(shared, options)?).await?;
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a zygote"))?;
         let channel = Socket::new(ours).map_err(SandboxError::io("watch a zygote"))?;

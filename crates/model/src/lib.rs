@@ -11,6 +11,7 @@
 //! ```
 
 pub mod calls;
+pub mod ids;
 pub mod inventory;
 pub mod presets;
 pub mod sandbox;

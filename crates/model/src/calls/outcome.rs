@@ -46,6 +46,26 @@ impl OutcomeKind {
         self.counts() && !self.is_success()
     }
 
+    /// Every kind.
+    pub const ALL: [Self; 11] = [
+        Self::Ok,
+        Self::Rejected,
+        Self::Crash,
+        Self::Timeout,
+        Self::Oom,
+        Self::DiskFull,
+        Self::Denied,
+        Self::Wrong,
+        Self::Flaky,
+        Self::Void,
+        Self::HarnessError,
+    ];
+
+    /// The kind with this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {

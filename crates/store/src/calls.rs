@@ -1,0 +1,148 @@
+//! Calls and what came of them.
+
+use menace_model::calls::OutcomeKind;
+use menace_model::ids::{CallId, RunId};
+use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::OnConflict;
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::entities::{call, outcome};
+use crate::{Store, StoreError};
+
+/// A call with what came of it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CallRecord {
+    /// Its id.
+    pub id: CallId,
+    /// `module:qualname`.
+    pub section: String,
+    /// The scenario.
+    pub scenario: String,
+    /// All that is needed to make it again.
+    pub spec: Value,
+    /// What came of it.
+    pub kind: OutcomeKind,
+    /// How long it took.
+    pub wall_ms: f64,
+    /// Everything else that was seen.
+    pub detail: Value,
+}
+
+/// Which calls of a run.
+#[derive(Debug, Clone, Default)]
+pub struct CallFilter {
+    /// Only of this kind.
+    pub kind: Option<OutcomeKind>,
+    /// Only of this section.
+    pub section: Option<String>,
+    /// Only after this one.
+    pub after: Option<u64>,
+    /// At most so many.
+    pub limit: u64,
+}
+
+impl Store {
+    /// Stores calls, all or none. One that is there already stays as it is.
+    pub async fn record(&self, records: &[CallRecord]) -> Result<(), StoreError> {
+        if records.is_empty() {
+            return Ok(());
+        }
+        let failed = || StoreError::query("store calls");
+        let transaction = self.connection().begin().await.map_err(failed())?;
+        let key = || OnConflict::columns([call::Column::Run, call::Column::Number]).do_nothing().to_owned();
+        call::Entity::insert_many(records.iter().map(call_row))
+            .on_conflict(key())
+            .exec_without_returning(&transaction)
+            .await
+            .map_err(failed())?;
+        outcome::Entity::insert_many(records.iter().map(outcome_row))
+            .on_conflict(key())
+            .exec_without_returning(&transaction)
+            .await
+            .map_err(failed())?;
+        transaction.commit().await.map_err(failed())
+    }
+
+    /// One call.
+    pub async fn call(&self, id: &CallId) -> Result<CallRecord, StoreError> {
+        let key = (id.run().to_string(), id.number().cast_signed());
+        let found = outcome::Entity::find_by_id(key).find_also_related(call::Entity).one(self.connection());
+        match found.await.map_err(StoreError::query("read a call"))? {
+            Some((outcome, Some(call))) => of_rows(id.run(), &outcome, call),
+            _ => Err(StoreError::NoCall(id.clone())),
+        }
+    }
+
+    /// A page of the calls of a run, in the order of its plan.
+    pub async fn calls(&self, run: &RunId, filter: &CallFilter) -> Result<Vec<CallRecord>, StoreError> {
+        let mut query = outcome::Entity::find().filter(outcome::Column::Run.eq(run.to_string()));
+        if let Some(kind) = filter.kind {
+            query = query.filter(outcome::Column::Kind.eq(kind.name()));
+        }
+        if let Some(after) = filter.after {
+            query = query.filter(outcome::Column::Number.gt(after.cast_signed()));
+        }
+        let mut query = query.find_also_related(call::Entity);
+        if let Some(section) = &filter.section {
+            query = query.filter(call::Column::Section.eq(section.as_str()));
+        }
+        let rows = query.order_by_asc(outcome::Column::Number).limit(filter.limit).all(self.connection());
+        let rows = rows.await.map_err(StoreError::query("read calls"))?;
+        rows.into_iter()
+            .filter_map(|(outcome, call)| Some(of_rows(run, &outcome, call?)))
+            .collect()
+    }
+
+    /// How many calls of a run ended in each way.
+    pub async fn kinds(&self, run: &RunId) -> Result<Vec<(String, u64)>, StoreError> {
+        let rows: Vec<(String, i64)> = outcome::Entity::find()
+            .select_only()
+            .column(outcome::Column::Kind)
+            .column_as(outcome::Column::Number.count(), "count")
+            .filter(outcome::Column::Run.eq(run.to_string()))
+            .group_by(outcome::Column::Kind)
+            .into_tuple()
+            .all(self.connection())
+            .await
+            .map_err(StoreError::query("count calls"))?;
+        Ok(rows.into_iter().map(|(kind, count)| (kind, count.cast_unsigned())).collect())
+    }
+}
+
+fn call_row(record: &CallRecord) -> call::ActiveModel {
+    call::ActiveModel {
+        run: Set(record.id.run().to_string()),
+        number: Set(record.id.number().cast_signed()),
+        section: Set(record.section.clone()),
+        scenario: Set(record.scenario.clone()),
+        spec: Set(record.spec.to_string()),
+    }
+}
+
+fn outcome_row(record: &CallRecord) -> outcome::ActiveModel {
+    outcome::ActiveModel {
+        run: Set(record.id.run().to_string()),
+        number: Set(record.id.number().cast_signed()),
+        kind: Set(record.kind.name().into()),
+        wall_ms: Set(record.wall_ms),
+        detail: Set(record.detail.to_string()),
+    }
+}
+
+fn of_rows(run: &RunId, outcome: &outcome::Model, call: call::Model) -> Result<CallRecord, StoreError> {
+    let id = run.call(outcome.number.cast_unsigned());
+    let wrong = |reason: String| StoreError::Content { what: format!("call {id}"), reason };
+    let json = |text: &str| serde_json::from_str(text).map_err(|error| wrong(error.to_string()));
+    let kind = OutcomeKind::of_name(&outcome.kind);
+    Ok(CallRecord {
+        section: call.section,
+        scenario: call.scenario,
+        spec: json(&call.spec)?,
+        kind: kind.ok_or_else(|| wrong(format!("its kind is {:?}", outcome.kind)))?,
+        wall_ms: outcome.wall_ms,
+        detail: json(&outcome.detail)?,
+        id,
+    })
+}

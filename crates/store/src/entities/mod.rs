@@ -1,0 +1,6 @@
+//! The tables, as the rest of this crate sees them.
+
+pub(crate) mod call;
+pub(crate) mod outcome;
+pub(crate) mod run;
+pub(crate) mod workflow;

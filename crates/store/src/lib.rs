@@ -1,0 +1,20 @@
+//! What menace remembers: runs, calls, outcomes, workflows. The only SQL.
+//!
+//! Today it is SQLite; nothing here but the opening of the file knows that.
+
+mod calls;
+#[expect(unreachable_pub, reason = "what SeaORM derives beside them is public")]
+mod entities;
+mod error;
+mod migrations;
+mod open;
+mod runs;
+#[cfg(test)]
+mod store_tests;
+mod workflows;
+
+pub use calls::{CallFilter, CallRecord};
+pub use error::StoreError;
+pub use open::Store;
+pub use runs::{Run, RunState};
+pub use workflows::Workflow;

@@ -1,0 +1,181 @@
+//! Opening the database: its directory, its tables, and what happens when the file is broken.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbErr, Statement};
+use sea_orm_migration::MigratorTrait;
+
+use crate::migrations::Migrator;
+use crate::StoreError;
+
+/// Where everything is stored.
+#[derive(Debug, Clone)]
+pub struct Store {
+    connection: DatabaseConnection,
+}
+
+/// How long one process waits for another that writes.
+const BUSY: Duration = Duration::from_secs(30);
+/// Tables in the order in which what is left of a broken file is read.
+const TABLES: [&str; 4] = ["workflows", "runs", "calls", "outcomes"];
+/// Rows that are read at once from a broken file: one bad page costs at most so many.
+const SALVAGED: i64 = 200;
+
+impl Store {
+    /// Opens a database, and makes it when it is not there. A relative path in a SQLite address is one in `directory`.
+    pub async fn open(address: &str, directory: &Path) -> Result<Self, StoreError> {
+        let Some(path) = sqlite_path(address, directory) else {
+            return Err(StoreError::Kind(without_secrets(address)));
+        };
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)
+                .map_err(|source| StoreError::Directory { path: parent.to_owned(), source })?;
+        }
+        // Only a process that did not end well leaves a log of writes behind.
+        let ended_badly = log_of(&path).is_file();
+        match open_sound(&path, ended_badly).await {
+            Ok(connection) => Ok(Self { connection }),
+            Err(error) if is_broken(&error) => rebuild(&path).await,
+            Err(source) => Err(StoreError::Open { address: path.display().to_string(), source }),
+        }
+    }
+
+    pub(crate) fn connection(&self) -> &DatabaseConnection {
+        &self.connection
+    }
+
+    /// Writes everything and closes the file.
+    pub async fn close(self) -> Result<(), StoreError> {
+        self.connection.close().await.map_err(StoreError::query("close the database"))
+    }
+}
+
+/// `sqlite:///name` and `sqlite://name` are files in the directory, `sqlite:////path` is an absolute path.
+fn sqlite_path(address: &str, directory: &Path) -> Option<PathBuf> {
+    let rest = address.strip_prefix("sqlite:")?;
+    let name = rest.strip_prefix("///").or_else(|| rest.strip_prefix("//")).unwrap_or(rest);
+    (!name.is_empty()).then(|| directory.join(name))
+}
+
+fn without_secrets(address: &str) -> String {
+    address.split_once("://").map_or_else(|| address.to_owned(), |(scheme, _)| format!("{scheme}://…"))
+}
+
+fn log_of(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+async fn open_sound(path: &Path, check: bool) -> Result<DatabaseConnection, DbErr> {
+    let mut options = ConnectOptions::new("sqlite::memory:");
+    options.max_connections(4).sqlx_logging(false);
+    let file = path.to_owned();
+    options.map_sqlx_sqlite_opts(move |options| {
+        options
+            .in_memory(false)
+            .shared_cache(false)
+            .filename(&file)
+            .create_if_missing(true)
+            .busy_timeout(BUSY)
+            .pragma("journal_mode", "WAL")
+            // A crash of the machine may cost the last moments, one of menace costs nothing.
+            .pragma("synchronous", "NORMAL")
+    });
+    let connection = Database::connect(options).await?;
+    if check {
+        let sound = Statement::from_string(connection.get_database_backend(), "PRAGMA quick_check(1)");
+        let row = connection.query_one_raw(sound).await?;
+        let said: String = row.map(|row| row.try_get_by_index(0)).transpose()?.unwrap_or_default();
+        if said != "ok" {
+            return Err(DbErr::Custom(format!("database disk image is malformed: {said}")));
+        }
+    }
+    Migrator::up(&connection, None).await?;
+    Ok(connection)
+}
+
+/// What SQLite says of a file that is no database any more.
+fn is_broken(error: &DbErr) -> bool {
+    let text = error.to_string();
+    text.contains("file is not a database") || text.contains("malformed")
+}
+
+/// Puts a broken file aside and stores in a new one what can still be read of it.
+async fn rebuild(path: &Path) -> Result<Store, StoreError> {
+    let aside = free_name(path);
+    std::fs::rename(path, &aside).map_err(|source| StoreError::Aside { path: path.to_owned(), source })?;
+    let _ = std::fs::rename(log_of(path), log_of(&aside));
+    let open = |source| StoreError::Open { address: path.display().to_string(), source };
+    let connection = open_sound(path, false).await.map_err(open)?;
+    let saved = salvage(&connection, &aside).await;
+    tracing::warn!(
+        "the database {} was broken; it is now {}, and {saved} rows of it were saved",
+        path.display(),
+        aside.display()
+    );
+    Ok(Store { connection })
+}
+
+fn free_name(path: &Path) -> PathBuf {
+    let name = |number: u32| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".broken-{number}"));
+        PathBuf::from(name)
+    };
+    (1..u32::MAX).map(name).find(|name| !name.exists()).unwrap_or_else(|| name(0))
+}
+
+/// Copies what can be read, a few rows at a time; what cannot be read is left out.
+async fn salvage(connection: &DatabaseConnection, broken: &Path) -> u64 {
+    let Ok(broken) = open_broken(broken).await else { return 0 };
+    let mut saved = 0;
+    for table in TABLES {
+        saved += salvage_table(connection, &broken, table).await;
+    }
+    saved
+}
+
+async fn open_broken(path: &Path) -> Result<DatabaseConnection, DbErr> {
+    let mut options = ConnectOptions::new("sqlite::memory:");
+    options.max_connections(1).sqlx_logging(false);
+    let file = path.to_owned();
+    options.map_sqlx_sqlite_opts(move |options| {
+        options.in_memory(false).shared_cache(false).filename(&file).create_if_missing(false)
+    });
+    Database::connect(options).await
+}
+
+async fn salvage_table(to: &DatabaseConnection, from: &DatabaseConnection, table: &str) -> u64 {
+    use crate::entities::{call, outcome, run, workflow};
+    match table {
+        "runs" => salvage_rows::<run::Entity, run::ActiveModel>(to, from, table).await,
+        "calls" => salvage_rows::<call::Entity, call::ActiveModel>(to, from, table).await,
+        "outcomes" => salvage_rows::<outcome::Entity, outcome::ActiveModel>(to, from, table).await,
+        _ => salvage_rows::<workflow::Entity, workflow::ActiveModel>(to, from, table).await,
+    }
+}
+
+async fn salvage_rows<E, A>(to: &DatabaseConnection, from: &DatabaseConnection, table: &str) -> u64
+where
+    E: sea_orm::EntityTrait,
+    E::Model: sea_orm::IntoActiveModel<A>,
+    A: sea_orm::ActiveModelTrait<Entity = E>,
+{
+    use sea_orm::IntoActiveModel;
+    let question = |text: String| Statement::from_string(from.get_database_backend(), text);
+    let last = from.query_one_raw(question(format!("SELECT max(rowid) FROM {table}"))).await;
+    let last: i64 = last.ok().flatten().and_then(|row| row.try_get_by_index(0).ok()).unwrap_or(0);
+    let mut saved = 0;
+    for first in (0..=last).step_by(usize::try_from(SALVAGED).unwrap_or(1)) {
+        let page = format!("SELECT * FROM {table} WHERE rowid BETWEEN {first} AND {}", first + SALVAGED - 1);
+        let Ok(rows) = E::find().from_raw_sql(question(page)).all(from).await else { continue };
+        let count = rows.len() as u64;
+        let rows = rows.into_iter().map(IntoActiveModel::into_active_model);
+        if count > 0 && E::insert_many(rows).exec_without_returning(to).await.is_ok() {
+            saved += count;
+        }
+    }
+    saved
+}

@@ -1,0 +1,141 @@
+//! Runs.
+
+use menace_model::ids::RunId;
+use sea_orm::ActiveValue::Set;
+use sea_orm::{ActiveModelTrait, EntityTrait, QueryOrder, QuerySelect};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::entities::run;
+use crate::{Store, StoreError};
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunState {
+    /// Under way, or its process died.
+    Running,
+    /// Ended by its user.
+    Interrupted,
+    /// Complete.
+    Finished,
+}
+
+impl RunState {
+    const ALL: [Self; 3] = [Self::Running, Self::Interrupted, Self::Finished];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Interrupted => "interrupted",
+            Self::Finished => "finished",
+        }
+    }
+}
+
+/// A run as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Run {
+    /// Its id.
+    pub id: RunId,
+    /// What was called.
+    pub repository: String,
+    /// How far it is.
+    pub state: RunState,
+    /// What all chance comes from.
+    pub seed: u64,
+    /// When it began, in milliseconds since 1970.
+    pub began_ms: i64,
+    /// When it ended.
+    pub ended_ms: Option<i64>,
+    /// How many calls it has.
+    pub planned: u64,
+    /// How it was asked for, so that it can go on.
+    pub options: Value,
+    /// What it found, at its end.
+    pub report: Option<Value>,
+}
+
+impl Store {
+    /// A run begins.
+    pub async fn begin_run(&self, run: &Run) -> Result<(), StoreError> {
+        let row = run::ActiveModel {
+            id: Set(run.id.to_string()),
+            repository: Set(run.repository.clone()),
+            state: Set(run.state.name().into()),
+            seed: Set(run.seed.to_string()),
+            began_ms: Set(run.began_ms),
+            ended_ms: Set(run.ended_ms),
+            planned: Set(run.planned.cast_signed()),
+            options: Set(run.options.to_string()),
+            report: Set(run.report.as_ref().map(Value::to_string)),
+        };
+        run::Entity::insert(row)
+            .exec_without_returning(self.connection())
+            .await
+            .map_err(StoreError::query("store a run"))?;
+        Ok(())
+    }
+
+    /// So many calls are planned.
+    pub async fn plan_run(&self, id: &RunId, planned: u64) -> Result<(), StoreError> {
+        let row = run::ActiveModel {
+            id: Set(id.to_string()),
+            planned: Set(planned.cast_signed()),
+            ..Default::default()
+        };
+        row.update(self.connection()).await.map_err(StoreError::query("store the plan of a run"))?;
+        Ok(())
+    }
+
+    /// A run ends, or goes on.
+    pub async fn set_run_state(
+        &self,
+        id: &RunId,
+        state: RunState,
+        ended_ms: Option<i64>,
+        report: Option<&Value>,
+    ) -> Result<(), StoreError> {
+        let row = run::ActiveModel {
+            id: Set(id.to_string()),
+            state: Set(state.name().into()),
+            ended_ms: Set(ended_ms),
+            report: Set(report.map(Value::to_string)),
+            ..Default::default()
+        };
+        row.update(self.connection()).await.map_err(StoreError::query("store the state of a run"))?;
+        Ok(())
+    }
+
+    /// A run.
+    pub async fn run(&self, id: &RunId) -> Result<Run, StoreError> {
+        let row = run::Entity::find_by_id(id.to_string()).one(self.connection()).await;
+        let row = row.map_err(StoreError::query("read a run"))?;
+        of_row(&row.ok_or_else(|| StoreError::NoRun(id.clone()))?)
+    }
+
+    /// The latest runs, the last first, without their reports.
+    pub async fn runs(&self, limit: u64) -> Result<Vec<Run>, StoreError> {
+        let rows = run::Entity::find().order_by_desc(run::Column::Id).limit(limit).all(self.connection());
+        let rows = rows.await.map_err(StoreError::query("read the runs"))?;
+        rows.into_iter().map(|row| of_row(&run::Model { report: None, ..row })).collect()
+    }
+}
+
+fn of_row(row: &run::Model) -> Result<Run, StoreError> {
+    let wrong = |reason: String| StoreError::Content { what: format!("run {}", row.id), reason };
+    let state = RunState::ALL.into_iter().find(|state| state.name() == row.state);
+    let json = |text: &str| serde_json::from_str(text).map_err(|error| wrong(error.to_string()));
+    Ok(Run {
+        id: row.id.parse().map_err(|error: menace_model::ids::IdError| wrong(error.to_string()))?,
+        repository: row.repository.clone(),
+        state: state.ok_or_else(|| wrong(format!("its state is {:?}", row.state)))?,
+        seed: row.seed.parse().map_err(|_| wrong(format!("its seed is {:?}", row.seed)))?,
+        began_ms: row.began_ms,
+        ended_ms: row.ended_ms,
+        planned: row.planned.cast_unsigned(),
+        options: json(&row.options)?,
+        report: row.report.as_deref().map(json).transpose()?,
+    })
+}

@@ -4,13 +4,14 @@ import asyncio
 import inspect
 import threading
 
-from menace_harness import perform
+from menace_harness import classify, perform
 
 
 class Watch:
     """How many calls are under way at once, and the first of them that failed."""
 
-    def __init__(self):
+    def __init__(self, wants_traceback):
+        self.wants_traceback = wants_traceback
         self.lock = threading.Lock()
         self.running = 0
         self.most = 0
@@ -29,11 +30,13 @@ class Watch:
             self.finished += 1
             if error is not None and self.failure is None:
                 self.failure = perform.failed("call", error)
+                if self.wants_traceback:
+                    self.failure["error"]["traceback"] = classify.printed(error)
         return True
 
 
 def run(call, threads, tasks):
-    watch = Watch()
+    watch = Watch(call.request.get("traceback"))
     calls = [copy_of(call) for _ in range(threads)]
     if calls:
         run_threads(calls, watch)

@@ -15,6 +15,10 @@ def answer(request):
 
     if request["kind"] == "build":
         return perform.try_to_build(request)
+    if request["kind"] == "examples":
+        from menace_harness import examples
+
+        return examples.answer(request)
     return perform.perform(request)
 
 

@@ -33,7 +33,22 @@ def facts(error, workspace):
         "raised": raised,
         "own_class": defined_in(kind, workspace),
         "refused": not frames,
+        "errno": error.errno if isinstance(error, OSError) and isinstance(error.errno, int) else None,
     }
+
+
+def printed(error):
+    """All of it, as Python prints it; what the harness itself did is left out."""
+    import traceback
+
+    lines = traceback.format_exception(type(error), error, outside(error.__traceback__))
+    return "".join(lines)[-20_000:]
+
+
+def outside(trace):
+    while trace is not None and "/menace_harness/" in trace.tb_frame.f_code.co_filename:
+        trace = trace.tb_next
+    return trace
 
 
 def inside(path, workspace):

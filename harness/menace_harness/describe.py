@@ -3,7 +3,7 @@
 import importlib
 import inspect
 
-from menace_harness import classify, locate, shapes
+from menace_harness import classify, examples, locate, shapes
 
 WORKSPACE = "/workspace"
 
@@ -35,6 +35,7 @@ def describe_section(describer, module, name):
         "binding": binding,
         "parameters": parameters,
         "is_async": inspect.iscoroutinefunction(function),
+        "examples": examples.count(function),
     }
     if binding in ("instance", "property"):
         described["owner"] = describer.instance(owner, 0, ())

@@ -3,10 +3,13 @@
 import importlib
 import json
 import sys
+import time
 
-from menace_harness import classify, locate, values
+from menace_harness import classify, locate, observe, values
 
 WORKSPACE = "/workspace"
+# The code under test may put something else in its place.
+clock = time.perf_counter
 # Of what a generator yields, this many values are asked for.
 MOST_YIELDED = 1000
 # A longer text of one value says no more about the call.
@@ -26,7 +29,13 @@ def perform(request):
         stage = "build"
         prepared = Call(request, owner, binding, function)
         stage = "call"
+        observer = observe.Observer()
+        began = clock()
         result = prepared.run()
+        result["took_ms"] = (clock() - began) * 1e3
+        result["seen"] = observer.end()
+        if result.get("changed") is False:
+            result["changed"] = "files" in result["seen"]
     except values.CannotBuild as error:
         return {"stage": "build", "why": str(error)}
     except LookupError as error:
@@ -101,6 +110,8 @@ class Call:
             value = self.once()
         except BaseException as error:
             result = failed("call", error)
+            if self.request.get("traceback"):
+                result["error"]["traceback"] = classify.printed(error)
             if before is not None:
                 result["changed"] = text_of((self.instance, self.arguments)) != before
             return result

@@ -77,6 +77,15 @@ pub(crate) enum Command {
     },
     /// Call every function of a repository in sandboxes, under scenarios, and rank what fails
     Run(Run),
+    /// Make one call of a run again, and show what came of it with its traceback
+    Replay {
+        /// The id of the call, such as c_01kbz7q3m9x4vt_3f
+        call: String,
+        #[command(flatten)]
+        output: JsonOutput,
+    },
+    /// Show a finished run, its calls, or the latest runs
+    Show(Show),
     /// Make and show presets: the circumstances under which functions are called
     #[command(subcommand)]
     Presets(PresetsCommand),
@@ -143,9 +152,24 @@ pub(crate) struct Run {
     /// What all chance comes from
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
-    /// The interpreter; without it python3
+    /// The interpreter; without it that of the repository (.venv, venv, uv, poetry, conda), else python3
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<String>,
+    /// How many runs follow each other, each with the next seed and the next --preset-file
+    #[arg(long, default_value_t = 1)]
+    pub(crate) runs: usize,
+    /// Presets to run under; can be repeated, and the runs of --runs take turns
+    #[arg(long, value_name = "FILE")]
+    pub(crate) preset_file: Vec<PathBuf>,
+    /// How many presets are made by chance, or at most taken from a file
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) preset_count: Option<usize>,
+    /// Go on with a run that was interrupted or whose process died
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["modules", "preset_file", "preset_count", "python", "runs"])]
+    pub(crate) resume: Option<String>,
+    /// Write a test of pytest for each failure into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) emit_tests: Option<PathBuf>,
     /// How long a call may take, such as 5s or 500ms
     #[arg(long, default_value = "5s", value_parser = sandbox::duration)]
     pub(crate) timeout: std::time::Duration,
@@ -154,6 +178,38 @@ pub(crate) struct Run {
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
+}
+
+/// What to show.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// The run; without it the latest runs are listed
+    pub(crate) run: Option<String>,
+    /// List its calls
+    #[arg(long)]
+    pub(crate) calls: bool,
+    /// Only calls that ended like this: ok, rejected, crash, timeout, oom, disk_full, denied, wrong, void …
+    #[arg(long, requires = "calls", value_parser = kind)]
+    pub(crate) kind: Option<menace_model::calls::OutcomeKind>,
+    /// Only calls of this section, such as shop.cart:add
+    #[arg(long, requires = "calls")]
+    pub(crate) section: Option<String>,
+    /// Only calls after this one
+    #[arg(long, requires = "calls", value_name = "CALL")]
+    pub(crate) after: Option<String>,
+    /// How many rows each table shows at most; 0 shows all
+    #[arg(long, default_value_t = 20, value_name = "ROWS")]
+    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) output: JsonOutput,
+}
+
+fn kind(name: &str) -> Result<menace_model::calls::OutcomeKind, String> {
+    use menace_model::calls::OutcomeKind;
+    OutcomeKind::of_name(name).ok_or_else(|| {
+        let known: Vec<&str> = OutcomeKind::ALL.into_iter().map(OutcomeKind::name).collect();
+        format!("use one of {}", known.join(", "))
+    })
 }
 
 /// What to read.

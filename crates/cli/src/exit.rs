@@ -3,9 +3,12 @@
 use std::process::ExitCode;
 
 use menace_analysis::scan::ScanError;
+use menace_model::ids::IdError;
 use menace_model::presets::PresetError;
 use menace_model::settings::SettingsError;
+use menace_runner::RunError;
 use menace_sandbox::SandboxError;
+use menace_store::StoreError;
 
 use crate::commands::{BenchError, UsageError};
 use crate::configuration::ConfigurationError;
@@ -29,17 +32,24 @@ pub(crate) enum Exit {
     Program(u8),
 }
 
+impl Exit {
+    /// Its number.
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Found => 1,
+            Self::Usage => 2,
+            Self::Environment => 3,
+            Self::Interrupted => 4,
+            Self::Bug => 70,
+            Self::Program(code) => code,
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::Found => 1,
-            Exit::Usage => 2,
-            Exit::Environment => 3,
-            Exit::Interrupted => 4,
-            Exit::Bug => 70,
-            Exit::Program(code) => code,
-        })
+        Self::from(exit.code())
     }
 }
 
@@ -53,6 +63,18 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.is::<SettingsError>()
             || cause.is::<ConfigurationError>()
             || cause.is::<PresetError>()
+            || cause.is::<IdError>()
+            || matches!(cause.downcast_ref(), Some(RunError::PlanChanged))
+            || matches!(
+                cause.downcast_ref(),
+                Some(
+                    StoreError::NoRun(_)
+                        | StoreError::NoCall(_)
+                        | StoreError::NoWorkflow(_)
+                        | StoreError::WorkflowExists(_)
+                        | StoreError::Kind(_)
+                )
+            )
             || matches!(
                 cause.downcast_ref(),
                 Some(ScanError::NotADirectory { .. } | ScanError::Pattern { .. })
@@ -60,9 +82,12 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || matches!(cause.downcast_ref(), Some(ScanError::Root { source, .. })
                 if source.kind() == std::io::ErrorKind::NotFound)
     });
-    let is_environment = error
-        .chain()
-        .any(|cause| cause.is::<std::io::Error>() || cause.is::<ScanError>() || cause.is::<BenchError>());
+    let is_environment = error.chain().any(|cause| {
+        cause.is::<std::io::Error>()
+            || cause.is::<ScanError>()
+            || cause.is::<BenchError>()
+            || cause.is::<StoreError>()
+    });
     match (is_usage, is_environment) {
         (true, _) => Exit::Usage,
         (false, true) => Exit::Environment,

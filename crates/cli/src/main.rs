@@ -1,6 +1,7 @@
 //! The binary `menace`: arguments in, tables or JSON out.
 
 mod arguments;
+mod calling;
 mod churn;
 mod commands;
 mod configuration;

@@ -158,7 +158,8 @@ mod tests {
         for wrong in ["", "r_", "r_01kbz7q3m9x4v", "r_01kbz7q3m9x4vu", "c_01kbz7q3m9x4vt_3f", "42"] {
             wrong.parse::<RunId>().unwrap_err();
         }
-        for wrong in ["", "c_", "c_01kbz7q3m9x4vt", "c_01kbz7q3m9x4vt_", "c_01kbz7q3m9x4vt_u", "r_01kbz7q3m9x4vt"]
+        for wrong in
+            ["", "c_", "c_01kbz7q3m9x4vt", "c_01kbz7q3m9x4vt_", "c_01kbz7q3m9x4vt_u", "r_01kbz7q3m9x4vt"]
         {
             wrong.parse::<CallId>().unwrap_err();
         }

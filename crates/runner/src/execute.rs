@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::{CallSpec, RawOutcome, Zygote};
+use menace_sandbox::native::{CallSpec, RawOutcome, Zygotes};
 
 /// Something that makes isolated calls: on this machine, or on another.
 pub trait Execute: Send + Sync {
@@ -15,7 +15,7 @@ pub trait Execute: Send + Sync {
     ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>>;
 }
 
-impl Execute for Zygote {
+impl Execute for Zygotes {
     fn execute<'a>(
         &'a self,
         call: &'a CallSpec,

@@ -4,33 +4,31 @@ use menace_model::calls::{Facts, OutcomeKind};
 use menace_sandbox::native::RawOutcome;
 use serde_json::Value;
 
+use crate::call::Call;
+use crate::circumstances::Proof;
+use crate::outcome::Verdict;
 use crate::stubs::Stub;
 
-/// What came of a call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Verdict {
-    /// Its name.
-    pub kind: OutcomeKind,
-    /// The exception, if there was one.
-    pub facts: Option<Facts>,
-    /// Why it is not an exception: a signal, a limit, a reason of ours.
-    pub reason: Option<String>,
-    /// What it returned, as Python shows it.
-    pub value: Option<String>,
-}
-
-impl Verdict {
-    /// The text of the exception, or the reason.
-    pub fn message(&self) -> Option<String> {
-        self.facts.as_ref().map(|facts| facts.message.clone()).or_else(|| self.reason.clone())
-    }
-}
+/// `ENOSPC`.
+const DISK_FULL: i32 = 28;
 
 /// Exceptions that say that an argument is not what was expected.
 const COMPLAINTS: [&str; 5] = ["TypeError", "AttributeError", "ValueError", "KeyError", "IndexError"];
 
-/// Judges an outcome. `declared` are the exceptions that the docstring of the section declares.
-pub fn judge(raw: &RawOutcome, stub: &Stub, declared: &[String]) -> Verdict {
+/// What the sandbox says when it forbids something: not permitted, no access, no such system call, a read-only file
+/// system, no way to the network.
+const REFUSALS: [i32; 5] = [1, 13, 30, 38, 101];
+
+/// Judges the outcome of a call.
+pub fn judge(raw: &RawOutcome, call: &Call) -> Verdict {
+    let verdict = judge_result(raw, call);
+    if verdict.kind.counts() && !has_happened(raw, call, &verdict) {
+        return Verdict { kind: OutcomeKind::Void, reason: Some(not_happened(call)), ..verdict };
+    }
+    verdict
+}
+
+fn judge_result(raw: &RawOutcome, call: &Call) -> Verdict {
     let answer = raw.returned.as_ref();
     let facts = answer.and_then(facts_of);
     let verdict = |kind, reason: Option<String>| Verdict {
@@ -40,15 +38,20 @@ pub fn judge(raw: &RawOutcome, stub: &Stub, declared: &[String]) -> Verdict {
         value: answer.and_then(|answer| answer["value"].as_str()).map(str::to_owned),
     };
     if raw.timed_out {
-        return verdict(OutcomeKind::Timeout, Some(format!("it was ended after {:.0} ms", raw.wall_ms)));
+        return verdict(OutcomeKind::Timeout, Some(format!("it did not end within {} ms", call.timeout_ms)));
     }
     if raw.oom {
         return verdict(OutcomeKind::Oom, Some("the memory limit was hit".into()));
     }
     let Some(answer) = answer else { return verdict_without_answer(raw) };
+    let took = answer["took_ms"].as_f64().unwrap_or(0.0);
+    if let Some(limit) = call.circumstances.within_ms.filter(|limit| took > *limit as f64) {
+        return Verdict::new(OutcomeKind::Timeout, format!("it did not end within {limit} ms"));
+    }
     let stage = answer["stage"].as_str().unwrap_or_default();
     let why = answer["why"].as_str().map(str::to_owned);
     match (stage, &facts) {
+        ("done", _) if why.is_some() => verdict(OutcomeKind::Wrong, why),
         ("done", _) => verdict(OutcomeKind::Ok, None),
         ("lookup" | "build", _) => verdict(OutcomeKind::HarnessError, why),
         ("import", Some(facts)) if is_missing_dependency(facts) => verdict(
@@ -57,11 +60,42 @@ pub fn judge(raw: &RawOutcome, stub: &Stub, declared: &[String]) -> Verdict {
         ),
         ("call" | "import", Some(facts)) => {
             let changed = answer["changed"].as_bool().unwrap_or(false);
-            let (kind, reason) = judge_exception(facts, stub, declared, raw, changed);
+            let (kind, reason) = judge_exception(facts, &call.stub, &call.declared, raw, changed);
             verdict(kind, reason)
         }
         _ => verdict(OutcomeKind::HarnessError, Some(format!("the harness said {answer}"))),
     }
+}
+
+/// Whether what the circumstances are about was seen. Those without a proof happen with every call.
+fn has_happened(raw: &RawOutcome, call: &Call, verdict: &Verdict) -> bool {
+    let proofs = &call.circumstances.proofs;
+    let seen = |proof: &Proof| match proof {
+        Proof::Overlap => {
+            // A process that ended before it could say anything was in the middle of its burst.
+            let overlapping = raw.returned.as_ref().map(|answer| answer["overlapping"].as_u64().unwrap_or(0));
+            overlapping.is_none_or(|overlapping| overlapping > 1)
+        }
+        Proof::Throttled => raw.usage.cpu_throttled_ms.is_some_and(|throttled| throttled > 0.0),
+        Proof::Memory => {
+            let limit = call.circumstances.limits.memory.unwrap_or(u64::MAX);
+            verdict.kind == OutcomeKind::Oom || raw.usage.peak_rss_bytes.is_some_and(|peak| peak > limit / 2)
+        }
+        Proof::Disk => raw.disk_full || verdict.kind == OutcomeKind::DiskFull,
+        Proof::Deadline => true,
+    };
+    proofs.is_empty() || proofs.iter().any(seen)
+}
+
+fn not_happened(call: &Call) -> String {
+    let word = |proof: &Proof| match proof {
+        Proof::Overlap => "its calls are over before the next one begins",
+        Proof::Throttled => "it needs so little CPU that the quota does not hold it back",
+        Proof::Memory => "it uses less than half of the memory limit",
+        Proof::Disk => "it does not fill the disk",
+        Proof::Deadline => "it has no deadline",
+    };
+    call.circumstances.proofs.iter().map(word).collect::<Vec<_>>().join(", and ")
 }
 
 fn facts_of(answer: &Value) -> Option<Facts> {
@@ -75,7 +109,7 @@ fn verdict_without_answer(raw: &RawOutcome) -> Verdict {
         (None, Some(code)) => format!("it left the process with exit code {code}"),
         (None, None) => "its process ended without a word".to_owned(),
     };
-    Verdict { kind: OutcomeKind::Crash, facts: None, reason: Some(reason), value: None }
+    Verdict::new(OutcomeKind::Crash, reason)
 }
 
 /// A module of somebody else that is not installed says nothing about the code.
@@ -94,7 +128,7 @@ fn judge_exception(
     if facts.is_a("MemoryError") {
         return (OutcomeKind::Oom, None);
     }
-    if raw.disk_full && facts.is_a("OSError") {
+    if facts.errno == Some(DISK_FULL) || raw.disk_full && facts.is_a("OSError") {
         return (OutcomeKind::DiskFull, None);
     }
     if facts.refused && facts.is_a("TypeError") {
@@ -112,6 +146,9 @@ fn judge_exception(
     if facts.is_a("SystemExit") {
         return rejected("it asked for the end of the program");
     }
+    if facts.errno.is_some_and(|errno| REFUSALS.contains(&errno)) || facts.is_a("gaierror") {
+        return (OutcomeKind::Denied, None);
+    }
     let complains = COMPLAINTS.iter().any(|complaint| facts.is_a(complaint));
     if complains && (stub.is_wrong || stub.is_doubtful) && !changed {
         return rejected("what it was given was not what it takes");
@@ -124,6 +161,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::circumstances::{Circumstances, Counts};
 
     fn raw(answer: Value) -> RawOutcome {
         RawOutcome {
@@ -148,8 +186,24 @@ mod tests {
         }})
     }
 
+    fn call(stub: &Stub, preset: &str) -> Call {
+        let preset = &menace_model::presets::read(preset).unwrap()[0];
+        Call {
+            module: "shop.cart".into(),
+            function: "add".into(),
+            path: "shop/cart.py".into(),
+            line: 1,
+            declared: vec!["shop.errors.Gone".into()],
+            stub: stub.clone(),
+            seed: 0,
+            circumstances: Circumstances::of(preset, Counts::default()),
+            timeout_ms: 5000,
+            examples: false,
+        }
+    }
+
     fn kind(answer: Value, stub: &Stub) -> OutcomeKind {
-        judge(&raw(answer), stub, &["shop.errors.Gone".to_owned()]).kind
+        judge(&raw(answer), &call(stub, "{}")).kind
     }
 
     #[test]
@@ -176,12 +230,38 @@ mod tests {
     fn limits_and_signals_are_kinds_of_their_own() {
         let mut late = raw(Value::Null);
         late.timed_out = true;
-        assert_eq!(judge(&late, &Stub::default(), &[]).kind, OutcomeKind::Timeout);
+        assert_eq!(judge(&late, &call(&Stub::default(), "{}")).kind, OutcomeKind::Timeout);
         let killed = RawOutcome { returned: None, signal: Some(11), exit_code: None, ..raw(Value::Null) };
-        let verdict = judge(&killed, &Stub::default(), &[]);
+        let verdict = judge(&killed, &call(&Stub::default(), "{}"));
         assert_eq!(
             (verdict.kind, verdict.reason.as_deref()),
             (OutcomeKind::Crash, Some("it was ended by signal 11"))
         );
+    }
+
+    #[test]
+    fn what_the_sandbox_refuses_is_denied_unless_the_code_says_so_itself() {
+        let mut refused = error("PermissionError", false);
+        refused["error"]["errno"] = json!(13);
+        assert_eq!(kind(refused.clone(), &Stub::default()), OutcomeKind::Denied);
+        refused["error"]["raised"] = json!(true);
+        assert_eq!(kind(refused, &Stub::default()), OutcomeKind::Rejected);
+    }
+
+    #[test]
+    fn what_was_not_done_to_a_call_makes_it_void() {
+        let stub = Stub::default();
+        let of = |raw: &RawOutcome, preset: &str| judge(raw, &call(&stub, preset)).kind;
+        let mut done = raw(json!({"stage": "done", "took_ms": 700.0}));
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Void);
+        done.usage.cpu_throttled_ms = Some(3.0);
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Ok);
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Void);
+        done.usage.peak_rss_bytes = Some(40 << 20);
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Ok);
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "disk"}"#), OutcomeKind::Void);
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "concurrency_spike"}"#), OutcomeKind::Void);
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 0.5}"#), OutcomeKind::Timeout);
+        assert_eq!(of(&done, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 1}"#), OutcomeKind::Ok);
     }
 }

@@ -1,29 +1,36 @@
-//! Calls of every section of a repository: what they are given, under which scenario, and what came of them.
+//! Calls of every section of a repository: what they are given, under which circumstances, and what came of them.
 
+mod call;
 mod chance;
+mod circumstances;
 mod describe;
+mod emit;
 mod execute;
 mod judge;
 mod minimise;
+mod outcome;
 mod owners;
 mod plan;
 mod report;
 mod run;
-mod scenario;
 mod shrink;
 mod statistics;
 mod stubs;
 mod target;
 
+pub use call::Call;
 pub use chance::Chance;
+pub use circumstances::{Burst, Circumstances, Counts, Proof};
 pub use describe::describe;
+pub use emit::test_of;
 pub use execute::Execute;
-pub use judge::{Verdict, judge};
+pub use judge::judge;
+pub use minimise::outcome_of;
+pub use outcome::{CallOutcome, Measures, Verdict};
 pub use owners::{Owners, find_owners};
-pub use plan::{Plan, PlannedCall, plan};
+pub use plan::{Plan, PlannedCall, PlannedPreset, Planning, Purpose, plan};
 pub use report::{Cell, Failure, HarnessError, RunReport};
-pub use run::{CallOutcome, Progress, RunOptions, run};
-pub use scenario::Scenario;
+pub use run::{Ledger, Progress, RunEnd, RunError, RunOptions, Surroundings, Written, run};
 pub use statistics::wilson;
-pub use stubs::{Constructors, Strategy, Stub, stub};
+pub use stubs::{Constructors, GivenStub, Strategy, Stub, stub};
 pub use target::{Target, roots, targets};

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use menace_model::calls::OutcomeKind;
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::CallSpec;
 
+use crate::call::Call;
 use crate::execute::Execute;
-use crate::judge::{Verdict, judge};
-use crate::plan::PlannedCall;
-use crate::run::RunOptions;
+use crate::judge::judge;
+use crate::outcome::{CallOutcome, Measures, Verdict};
 use crate::shrink::smaller_stubs;
-use crate::target::Target;
 
 /// Calls that may be spent on one failure.
-const MOST_CALLS: usize = 120;
+const MOST_CALLS: usize = 160;
+/// Of those that take all of their time or memory each time, fewer.
+const MOST_SLOW_CALLS: usize = 12;
 /// Calls that are tried at once: the first of them that fails is taken, so that the result does not depend on time.
 const AT_ONCE: usize = 4;
 
@@ -28,57 +28,77 @@ pub(crate) struct Likeness {
 
 impl Likeness {
     pub(crate) fn of(verdict: &Verdict) -> Self {
-        let facts = verdict.facts.as_ref();
         Self {
             kind: verdict.kind,
-            exception: facts.map(|facts| facts.exception.clone()),
-            place: facts.and_then(|facts| facts.frames.last()).map(|(path, line, _)| (path.clone(), *line)),
+            exception: verdict.facts.as_ref().map(|facts| facts.exception.clone()),
+            place: verdict.frame().map(|(path, line)| (path.to_owned(), line)),
         }
     }
 }
 
-/// Makes the input of a failing call as small as it gets within its calls; the second value is what came of the smallest,
-/// if it is another one.
+/// A failing call again, and as small as it gets.
+pub(crate) enum Again {
+    /// Something else came of the same call.
+    Differs(Verdict),
+    /// The smallest that was found, and what came of it.
+    Smallest(Box<Call>, CallOutcome),
+}
+
+/// Makes a failing call once more, and then its input as small as it gets within its calls.
 pub(crate) async fn minimise(
     executor: &Arc<dyn Execute>,
-    target: &Target,
-    call: &PlannedCall,
+    call: &Call,
     failure: &Likeness,
-    options: &RunOptions,
-) -> Result<(PlannedCall, Option<Verdict>), SandboxError> {
-    let (mut best, mut of_best) = (call.clone(), None);
+) -> Result<Again, SandboxError> {
+    let first = outcome_of(executor, call).await?;
+    if Likeness::of(&first.verdict) != *failure {
+        return Ok(Again::Differs(first.verdict));
+    }
+    let is_slow = matches!(first.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom);
+    let most = if is_slow { MOST_SLOW_CALLS } else { MOST_CALLS };
+    let (mut best, mut of_best) = (call.clone(), first);
     let mut spent = 0;
-    'smaller: while spent < MOST_CALLS {
-        let candidates: Vec<PlannedCall> = smaller_stubs(&best.stub)
+    'smaller: while spent < most {
+        let candidates: Vec<Call> = smaller_stubs(&best.stub)
             .into_iter()
-            .take(MOST_CALLS - spent)
-            .map(|stub| PlannedCall { stub, ..best.clone() })
+            .take(most - spent)
+            .map(|stub| Call { stub, ..best.clone() })
             .collect();
         for together in candidates.chunks(AT_ONCE) {
             spent += together.len();
-            let mut outcomes = tokio::task::JoinSet::new();
-            for (index, candidate) in together.iter().enumerate() {
-                let request = candidate.request(target, options.threads, options.tasks);
-                let spec = CallSpec::new(request).timeout(options.timeout);
-                let executor = Arc::clone(executor);
-                outcomes.spawn(async move { (index, executor.execute(&spec).await) });
-            }
-            let mut alike: Vec<Option<Verdict>> = vec![None; together.len()];
-            while let Some(finished) = outcomes.join_next().await {
-                let (index, raw) =
-                    finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
-                let verdict = judge(&raw?, &together[index].stub, &target.section.raises);
-                alike[index] = (Likeness::of(&verdict) == *failure).then_some(verdict);
-            }
-            if let Some((index, verdict)) =
-                alike.into_iter().enumerate().find_map(|(index, verdict)| Some((index, verdict?)))
-            {
+            let mut outcomes = outcomes_of(executor, together).await?;
+            let alike = |outcome: &CallOutcome| Likeness::of(&outcome.verdict) == *failure;
+            if let Some(index) = outcomes.iter().position(alike) {
                 best = together[index].clone();
-                of_best = Some(verdict);
+                of_best = outcomes.swap_remove(index);
                 continue 'smaller;
             }
         }
         break;
     }
-    Ok((best, of_best))
+    Ok(Again::Smallest(Box::new(best), of_best))
+}
+
+async fn outcomes_of(
+    executor: &Arc<dyn Execute>,
+    together: &[Call],
+) -> Result<Vec<CallOutcome>, SandboxError> {
+    let mut under_way = tokio::task::JoinSet::new();
+    for (index, call) in together.iter().cloned().enumerate() {
+        let executor = Arc::clone(executor);
+        under_way.spawn(async move { (index, outcome_of(&executor, &call).await) });
+    }
+    let mut outcomes: Vec<Option<CallOutcome>> = vec![None; together.len()];
+    while let Some(finished) = under_way.join_next().await {
+        let (index, outcome) =
+            finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
+        outcomes[index] = Some(outcome?);
+    }
+    Ok(outcomes.into_iter().flatten().collect())
+}
+
+/// Makes a call and judges what came of it.
+pub async fn outcome_of(executor: &Arc<dyn Execute>, call: &Call) -> Result<CallOutcome, SandboxError> {
+    let raw = executor.execute(&call.spec()).await?;
+    Ok(CallOutcome { verdict: judge(&raw, call), measures: Some(Measures::of(&raw)) })
 }

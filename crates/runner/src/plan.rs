@@ -1,136 +1,222 @@
 //! All calls of a run, in order, from its seed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use menace_model::calls::Described;
-use serde_json::{Value, json};
 
+use crate::call::Call;
 use crate::chance::Chance;
+use crate::circumstances::Circumstances;
 use crate::owners::Owners;
-use crate::scenario::Scenario;
-use crate::stubs::{Constructors, Stub, stub};
+use crate::stubs::{Constructors, Strategy, Stub, stub};
 use crate::target::Target;
 
-/// One call.
+/// One call of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCall {
     /// Which of the targets.
     pub target: usize,
-    /// Under which scenario.
-    pub scenario: Scenario,
+    /// Which of the circumstances.
+    pub preset: usize,
     /// With what.
     pub stub: Stub,
     /// The chance of the call itself.
     pub seed: u64,
+    /// The call of the baseline with the same arguments.
+    pub pair: Option<usize>,
+    /// What the call is for.
+    pub purpose: Purpose,
+}
+
+/// What a call is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It counts in its cell.
+    Measure,
+    /// The call with this number once more: whether the same comes of it.
+    Repeat(usize),
+    /// The examples of the docstring.
+    Examples,
+}
+
+/// What a run is made of.
+#[derive(Debug, Clone, Copy)]
+pub struct Planning<'a> {
+    /// What is called.
+    pub targets: &'a [Target],
+    /// What is done to calls, and for which modules; the baseline first.
+    pub presets: &'a [PlannedPreset],
+    /// What all chance comes from.
+    pub seed: u64,
+    /// Objects that could be made.
+    pub owners: &'a Owners,
+    /// Arguments that somebody gave.
+    pub given: &'a [crate::stubs::GivenStub],
+}
+
+/// What is done to the calls of some modules.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedPreset {
+    /// What is done.
+    pub circumstances: Circumstances,
+    /// The paths of the modules; nothing means all.
+    pub modules: Option<Vec<String>>,
 }
 
 /// The calls of a run, and why some sections have none.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// In order.
+    /// In order: one preset after the other.
     pub calls: Vec<PlannedCall>,
     /// Targets that cannot be called, and why.
-    pub impossible: Vec<(usize, String)>,
-    /// Cells without calls, and why.
-    pub void: Vec<(usize, Scenario, String)>,
+    pub impossible: BTreeMap<usize, String>,
+    /// Cells without calls (target, preset), and why.
+    pub void: Vec<(usize, usize, String)>,
 }
 
-/// How many calls a cell has.
-#[derive(Debug, Clone, Copy)]
-pub struct Counts {
-    /// Under `normal`.
-    pub normal: usize,
-    /// Under the others, but for bursts.
-    pub other: usize,
-    /// Bursts.
-    pub bursts: usize,
+impl Plan {
+    /// A call with everything that is needed to make it.
+    pub fn call(&self, number: usize, planning: &Planning<'_>, usual_timeout: Duration) -> Call {
+        let planned = &self.calls[number];
+        let circumstances = &planning.presets[planned.preset].circumstances;
+        let target = &planning.targets[planned.target];
+        let mut call = Call::new(target, circumstances, planned.stub.clone(), planned.seed, usual_timeout);
+        call.examples = planned.purpose == Purpose::Examples;
+        call
+    }
 }
 
 /// Plans a run.
-pub fn plan(targets: &[Target], scenarios: &[Scenario], counts: Counts, seed: u64, owners: &Owners) -> Plan {
-    let mut made = Plan::default();
-    let constructors = Constructors::of(targets);
-    for (index, target) in targets.iter().enumerate() {
-        let described = match &target.described {
-            Some(described @ Described::Callable { .. }) => described,
-            Some(Described::Missing { missing }) => {
-                made.impossible.push((index, missing.clone()));
-                continue;
-            }
-            None => {
-                made.impossible.push((index, "nobody has asked what it takes".into()));
-                continue;
-            }
-        };
-        for &scenario in scenarios {
-            if let Err(why) = plan_cell(
-                &mut made,
-                index,
-                target,
-                described,
-                scenario,
-                (counts, seed),
-                (&constructors, owners),
-            ) {
-                made.impossible.push((index, why));
-                break;
-            }
-        }
-    }
-    made
-}
-
-fn plan_cell(
-    made: &mut Plan,
-    index: usize,
-    target: &Target,
-    described: &Described,
-    scenario: Scenario,
-    (counts, seed): (Counts, u64),
-    (constructors, owners): (&Constructors, &Owners),
-) -> Result<(), String> {
-    let count = match scenario {
-        Scenario::Normal => counts.normal,
-        Scenario::ConcurrencySpike => counts.bursts,
-        Scenario::HostileInput | Scenario::UserMisuse | Scenario::SchemaDrift => counts.other,
+pub fn plan(planning: &Planning<'_>) -> Plan {
+    let mut planner = Planner {
+        planning,
+        constructors: Constructors::of(planning.targets),
+        plan: Plan::default(),
+        baseline: BTreeMap::new(),
     };
-    let name = target.name();
-    let mut planned = BTreeSet::new();
-    for draw in 0..count {
-        let mut chance = Chance::new(seed, &[&name, scenario.name(), &draw.to_string()]);
-        let strategy = scenario.strategy();
-        let made_stub = stub(&target.section, described, strategy, draw, &mut chance, constructors, owners)?;
-        let Some(stub) = made_stub else { continue };
-        // The same call again would only say the same again.
-        if planned.insert(serde_json::to_string(&stub).unwrap_or_default()) {
-            made.calls.push(PlannedCall { target: index, scenario, stub, seed: chance.number() >> 1 });
+    for index in 0..planning.targets.len() {
+        if let Some(Described::Missing { missing }) = &planning.targets[index].described {
+            planner.plan.impossible.insert(index, missing.clone());
+        } else if planning.targets[index].described.is_none() {
+            planner.plan.impossible.insert(index, "nobody has asked what it takes".into());
         }
     }
-    if planned.is_empty() {
-        made.void.push((index, scenario, scenario.void_reason().to_owned()));
+    for preset in 0..planning.presets.len() {
+        for target in 0..planning.targets.len() {
+            planner.cell(target, preset);
+        }
     }
-    Ok(())
+    planner.plan
 }
 
-impl PlannedCall {
-    /// As the harness understands it.
-    pub fn request(&self, target: &Target, threads: u32, tasks: u32) -> Value {
-        let keywords: Value =
-            self.stub.keywords.iter().map(|(name, value)| (name.clone(), value.to_json())).collect();
-        let mut request = json!({
-            "kind": "call",
-            "module": target.module,
-            "function": target.section.name,
-            "owner": self.stub.owner.as_ref().map(menace_model::calls::Recipe::to_json),
-            "arguments": self.stub.arguments.iter().map(menace_model::calls::Recipe::to_json).collect::<Vec<_>>(),
-            "keywords": keywords,
-            "seed": self.seed,
-            "watch": self.stub.is_wrong || self.stub.is_doubtful,
-        });
-        if self.scenario == Scenario::ConcurrencySpike {
-            request["threads"] = threads.into();
-            request["tasks"] = tasks.into();
+struct Planner<'a> {
+    planning: &'a Planning<'a>,
+    constructors: Constructors,
+    plan: Plan,
+    /// Calls of the baseline by target and draw.
+    baseline: BTreeMap<(usize, usize), usize>,
+}
+
+impl Planner<'_> {
+    fn cell(&mut self, index: usize, preset: usize) {
+        let PlannedPreset { circumstances, modules } = &self.planning.presets[preset];
+        let target = &self.planning.targets[index];
+        let is_meant = modules.as_ref().is_none_or(|modules| modules.contains(&target.path));
+        if !is_meant || self.plan.impossible.contains_key(&index) {
+            return;
         }
-        request
+        if let Some(reason) = &circumstances.impossible {
+            return self.plan.void.push((index, preset, reason.clone()));
+        }
+        if circumstances.burst.is_some() && target.section.name.ends_with(".__init__") {
+            // Many threads that initialise one object are no use of it.
+            return self.plan.void.push((index, preset, "nobody initialises one object twice".into()));
+        }
+        match self.calls_of_cell(index, preset) {
+            Err(why) => {
+                self.plan.impossible.insert(index, why);
+            }
+            Ok(0) => {
+                let reason = void_reason(circumstances.strategy).to_owned();
+                self.plan.void.push((index, preset, reason));
+            }
+            Ok(_) => {}
+        }
+    }
+
+    fn calls_of_cell(&mut self, index: usize, preset: usize) -> Result<usize, String> {
+        let circumstances = &self.planning.presets[preset].circumstances;
+        let target = &self.planning.targets[index];
+        let Some(described @ Described::Callable { examples, .. }) = &target.described else { return Ok(0) };
+        let name = target.name();
+        let mut planned = BTreeSet::new();
+        for draw in 0..circumstances.calls {
+            // Calls with ordinary arguments have the same ones under every preset.
+            let purpose = [name.as_str(), circumstances.strategy.name(), &draw.to_string()];
+            let mut chance = Chance::new(self.planning.seed, &purpose);
+            let given = self.planning.given.iter().filter(|given| given.is_for(target)).nth(draw);
+            let made = match given {
+                Some(given) if circumstances.strategy == Strategy::Typical => {
+                    let mut stub = given.stub(described, self.planning.owners, draw)?;
+                    stub.is_doubtful = true;
+                    Some(stub)
+                }
+                _ => stub(
+                    &target.section,
+                    described,
+                    (circumstances.strategy, circumstances.drift),
+                    draw,
+                    &mut chance,
+                    &self.constructors,
+                    self.planning.owners,
+                )?,
+            };
+            let Some(stub) = made else { continue };
+            // The same call again would only say the same again.
+            if !planned.insert(serde_json::to_string(&stub).unwrap_or_default()) {
+                continue;
+            }
+            let seed = chance.number() >> 1;
+            let pair =
+                if circumstances.is_paired() { self.baseline.get(&(index, draw)).copied() } else { None };
+            if circumstances.is_baseline {
+                self.baseline.insert((index, draw), self.plan.calls.len());
+            }
+            let call = PlannedCall { target: index, preset, stub, seed, pair, purpose: Purpose::Measure };
+            self.plan.calls.push(call);
+        }
+        if circumstances.is_baseline {
+            self.once_more(index, preset, *examples);
+        }
+        Ok(planned.len())
+    }
+
+    /// The first call of the baseline is repeated, and examples in the docstring are run.
+    fn once_more(&mut self, index: usize, preset: usize, examples: u32) {
+        if let Some(&first) = self.baseline.get(&(index, 0)) {
+            let repeated = PlannedCall { purpose: Purpose::Repeat(first), ..self.plan.calls[first].clone() };
+            self.plan.calls.push(repeated);
+        }
+        if examples > 0 {
+            self.plan.calls.push(PlannedCall {
+                target: index,
+                preset,
+                stub: Stub::default(),
+                seed: 0,
+                pair: None,
+                purpose: Purpose::Examples,
+            });
+        }
+    }
+}
+
+/// Why a section has no calls, when a strategy has nothing to offer for it.
+fn void_reason(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Hostile => "no parameter takes a value that can be hostile",
+        Strategy::Misuse => "nothing can be called wrongly",
+        Strategy::Drift => "no parameter takes a record",
+        Strategy::Typical => "no arguments can be made",
     }
 }

@@ -1,21 +1,25 @@
 //! What a run found, as people and programs read it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use menace_model::calls::OutcomeKind;
+use menace_model::ids::RunId;
 use serde::Serialize;
 
-use crate::plan::Plan;
-use crate::run::CallOutcome;
+use crate::call::Call;
+use crate::outcome::{CallOutcome, Verdict};
+use crate::plan::{Plan, Planning, Purpose};
 use crate::shrink::stub_size;
 use crate::statistics::wilson;
-use crate::target::Target;
+use crate::stubs::Stub;
 
 /// The report of a run. Its fields are stable.
 #[derive(Debug, Clone, Serialize)]
 pub struct RunReport {
     /// Version of this format.
     pub version: u32,
+    /// The id of the run.
+    pub run: Option<RunId>,
     /// What all chance came from.
     pub seed: u64,
     /// Sections that are there to be called.
@@ -24,21 +28,27 @@ pub struct RunReport {
     pub reached: usize,
     /// Calls that were made.
     pub calls: usize,
-    /// One for each section and scenario.
+    /// How long they took.
+    pub seconds: f64,
+    /// One for each section and preset.
     pub cells: Vec<Cell>,
     /// What went wrong, the worst first.
     pub failures: Vec<Failure>,
+    /// What went wrong once, and not when it was repeated.
+    pub flaky: Vec<Failure>,
     /// What could not be called, and why.
     pub harness_errors: Vec<HarnessError>,
 }
 
-/// A section under a scenario.
+/// A section under a preset.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
     /// `module:qualname`.
     pub section: String,
-    /// The scenario.
-    pub scenario: &'static str,
+    /// The name of the preset.
+    pub scenario: String,
+    /// Of a canonical profile: `low` or `high`.
+    pub severity: Option<String>,
     /// Calls that count.
     pub n: usize,
     /// How many of each kind, without those that did not happen.
@@ -61,8 +71,8 @@ pub struct Failure {
     pub path: String,
     /// The line, of the innermost frame of the repository if there is one.
     pub line: u32,
-    /// The scenario of the example.
-    pub scenario: &'static str,
+    /// The preset of the example.
+    pub scenario: String,
     /// What kind of failure.
     pub kind: OutcomeKind,
     /// The exception.
@@ -70,12 +80,33 @@ pub struct Failure {
     /// Its text, or the reason.
     pub message: String,
     /// The arguments of the example.
-    pub input: crate::stubs::Stub,
+    pub input: Stub,
     /// How many calls failed in this way.
     pub count: usize,
-    /// Which of the outcomes is the example.
+    /// How many sections fail in this way.
+    pub reach: usize,
+    /// The id of the example.
+    pub call: Option<String>,
+    /// What shows it again.
+    pub replay: Option<String>,
+    /// Which call of the plan, and after shrinking which of those that followed, is the example.
     #[serde(skip)]
-    pub(crate) outcome: usize,
+    pub(crate) number: usize,
+    /// What came of it.
+    #[serde(skip)]
+    pub(crate) verdict: Verdict,
+    /// The example itself, once it was made again.
+    #[serde(skip)]
+    example: Option<Call>,
+    #[serde(skip)]
+    weight: u32,
+}
+
+/// The example that a failure is shown with.
+pub(crate) struct Shown {
+    pub(crate) number: u64,
+    pub(crate) call: Call,
+    pub(crate) verdict: Verdict,
 }
 
 /// A section that could not be called.
@@ -87,152 +118,213 @@ pub struct HarnessError {
     pub reason: String,
 }
 
-impl RunReport {
-    /// Puts the outcomes of a plan together.
-    pub fn new(seed: u64, targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Self {
-        let reached = (0..targets.len())
-            .filter(|target| {
-                outcomes.iter().any(|outcome| {
-                    plan.calls[outcome.call].target == *target
-                        && outcome.verdict.kind != OutcomeKind::HarnessError
-                })
-            })
-            .count();
-        Self {
-            version: 1,
-            seed,
-            sections: targets.len(),
-            reached,
-            calls: outcomes.len(),
-            cells: cells(targets, plan, outcomes),
-            failures: failures(targets, plan, outcomes),
-            harness_errors: harness_errors(targets, plan, outcomes),
-        }
+impl Failure {
+    /// The call that shows it.
+    pub fn example(&self) -> Option<&Call> {
+        self.example.as_ref()
+    }
+
+    /// What is said about a failure is said about the input that is shown with it.
+    pub(crate) fn show(&mut self, shown: Shown) {
+        self.number = usize::try_from(shown.number).unwrap_or(usize::MAX);
+        self.message = shown.verdict.message().unwrap_or_default();
+        self.input = shown.call.stub.clone();
+        self.example = Some(shown.call);
+        self.verdict = shown.verdict;
     }
 }
 
-fn cells(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<Cell> {
-    let mut kinds: BTreeMap<(usize, crate::Scenario), BTreeMap<&'static str, usize>> = BTreeMap::new();
-    for outcome in outcomes {
-        let call = &plan.calls[outcome.call];
-        let of_cell = kinds.entry((call.target, call.scenario)).or_default();
-        *of_cell.entry(outcome.verdict.kind.name()).or_default() += 1;
+impl RunReport {
+    /// Puts the outcomes of a plan together; there is one for each of its calls.
+    pub fn new(seed: u64, planning: &Planning<'_>, plan: &Plan, outcomes: &[CallOutcome]) -> Self {
+        let all = Seen { planning, plan, outcomes };
+        let (flaky, failures) =
+            all.failures().into_iter().partition(|failure| failure.kind == OutcomeKind::Flaky);
+        Self {
+            version: 1,
+            run: None,
+            seed,
+            sections: planning.targets.len(),
+            reached: all.reached(),
+            calls: outcomes.iter().filter(|outcome| outcome.measures.is_some()).count(),
+            seconds: 0.0,
+            cells: all.cells(),
+            failures,
+            flaky,
+            harness_errors: all.harness_errors(),
+        }
     }
-    let counted = |kinds: &BTreeMap<&'static str, usize>, wanted: &[&str]| -> usize {
-        kinds.iter().filter(|(kind, _)| wanted.contains(kind)).map(|(_, count)| count).sum()
-    };
-    let mut cells: Vec<((usize, crate::Scenario), Cell)> = kinds
-        .into_iter()
-        .map(|((target, scenario), kinds)| {
-            let all: usize = kinds.values().sum();
-            let n = all - counted(&kinds, &["void", "harness_error"]);
-            let well = counted(&kinds, &["ok", "rejected"]);
-            let cell = Cell {
-                section: targets[target].name(),
-                scenario: scenario.name(),
-                n,
-                kinds,
-                robustness: (n > 0).then(|| well as f64 / n as f64),
-                interval: (n > 0).then(|| wilson(well, n)),
-                void_reason: (n == 0).then(|| "no call counts".to_owned()),
-            };
-            ((target, scenario), cell)
-        })
-        .collect();
-    cells.extend(plan.void.iter().map(|(target, scenario, reason)| {
-        let cell = Cell {
-            section: targets[*target].name(),
-            scenario: scenario.name(),
-            n: 0,
-            kinds: BTreeMap::new(),
-            robustness: None,
-            interval: None,
-            void_reason: Some(reason.clone()),
-        };
-        ((*target, *scenario), cell)
-    }));
-    cells.sort_by_key(|(place, _)| *place);
-    cells.into_iter().map(|(_, cell)| cell).collect()
+
+    /// Gives the run and its examples their names.
+    pub fn name(&mut self, run: &RunId) {
+        for failure in self.failures.iter_mut().chain(&mut self.flaky) {
+            let call = run.call(failure.number as u64).to_string();
+            failure.replay = Some(format!("menace replay {call}"));
+            failure.call = Some(call);
+        }
+        self.run = Some(run.clone());
+    }
 }
 
 /// What tells one failure from another: its kind, the exception, and the innermost line of the repository.
 type Signature = (String, OutcomeKind, Option<String>, String, u32);
 
-fn failures(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<Failure> {
-    let mut found: BTreeMap<Signature, Failure> = BTreeMap::new();
-    let failed = |(_, outcome): &(usize, &CallOutcome)| outcome.verdict.kind.is_failure();
-    for (number, outcome) in outcomes.iter().enumerate().filter(failed) {
-        let call = &plan.calls[outcome.call];
-        let target = &targets[call.target];
-        let verdict = &outcome.verdict;
-        let frame = verdict.facts.as_ref().and_then(|facts| facts.frames.last());
+/// How many outcomes of each kind.
+type Kinds = BTreeMap<&'static str, usize>;
+
+struct Seen<'a> {
+    planning: &'a Planning<'a>,
+    plan: &'a Plan,
+    outcomes: &'a [CallOutcome],
+}
+
+impl Seen<'_> {
+    fn reached(&self) -> usize {
+        let called = self.plan.calls.iter().zip(self.outcomes).filter(|(_, outcome)| {
+            outcome.measures.is_some() && outcome.verdict.kind != OutcomeKind::HarnessError
+        });
+        called.map(|(call, _)| call.target).collect::<BTreeSet<_>>().len()
+    }
+
+    fn name(&self, target: usize) -> String {
+        self.planning.targets[target].name()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let mut places: BTreeMap<(usize, usize), (Kinds, Option<String>)> = BTreeMap::new();
+        for (call, outcome) in self.plan.calls.iter().zip(self.outcomes) {
+            if matches!(call.purpose, Purpose::Repeat(_)) {
+                continue;
+            }
+            let (kinds, reason) = places.entry((call.target, call.preset)).or_default();
+            *kinds.entry(outcome.verdict.kind.name()).or_default() += 1;
+            if !outcome.verdict.kind.counts() && reason.is_none() {
+                reason.clone_from(&outcome.verdict.reason);
+            }
+        }
+        for (target, preset, reason) in &self.plan.void {
+            places.insert((*target, *preset), (BTreeMap::new(), Some(reason.clone())));
+        }
+        places
+            .into_iter()
+            .map(|((target, preset), (kinds, reason))| self.cell(target, preset, kinds, reason))
+            .collect()
+    }
+
+    fn cell(&self, target: usize, preset: usize, kinds: Kinds, reason: Option<String>) -> Cell {
+        let counted = |is_wanted: fn(OutcomeKind) -> bool| -> usize {
+            let wanted = |kind: &str| OutcomeKind::of_name(kind).is_some_and(is_wanted);
+            kinds.iter().filter(|(kind, _)| wanted(kind)).map(|(_, count)| count).sum()
+        };
+        let (n, well) = (counted(OutcomeKind::counts), counted(OutcomeKind::is_success));
+        let circumstances = &self.planning.presets[preset].circumstances;
+        Cell {
+            section: self.name(target),
+            scenario: circumstances.scenario.clone(),
+            severity: circumstances.severity.clone(),
+            n,
+            robustness: (n > 0).then(|| well as f64 / n as f64),
+            interval: (n > 0).then(|| wilson(well, n)),
+            void_reason: (n == 0).then(|| reason.unwrap_or_else(|| "no call counts".to_owned())),
+            kinds,
+        }
+    }
+
+    fn failures(&self) -> Vec<Failure> {
+        let mut found: BTreeMap<Signature, (Failure, BTreeSet<usize>)> = BTreeMap::new();
+        for (number, outcome) in self.outcomes.iter().enumerate() {
+            let is_repeat = matches!(self.plan.calls[number].purpose, Purpose::Repeat(_));
+            if !outcome.verdict.kind.is_failure() || is_repeat {
+                continue;
+            }
+            let (signature, failure) = self.failure(number, &outcome.verdict);
+            let target = self.plan.calls[number].target;
+            match found.get_mut(&signature) {
+                None => {
+                    found.insert(signature, (failure, BTreeSet::from([target])));
+                }
+                Some((known, targets)) => {
+                    targets.insert(target);
+                    let count = known.count + 1;
+                    // The mildest circumstances in which it is seen say most, and then the smallest input.
+                    let order = |failure: &Failure| (u32::MAX - failure.weight, stub_size(&failure.input));
+                    if order(&failure) < order(known) {
+                        *known = failure;
+                    }
+                    known.count = count;
+                }
+            }
+        }
+        let mut failures: Vec<Failure> = found
+            .into_values()
+            .map(|(failure, targets)| Failure { reach: targets.len(), ..failure })
+            .collect();
+        let score = |failure: &Failure| u64::from(failure.weight) * failure.reach as u64;
+        failures.sort_by(|left, right| {
+            let by_score = (score(right), right.count).cmp(&(score(left), left.count));
+            by_score.then_with(|| (&left.path, left.line).cmp(&(&right.path, right.line)))
+        });
+        failures
+    }
+
+    fn failure(&self, number: usize, verdict: &Verdict) -> (Signature, Failure) {
+        let call = &self.plan.calls[number];
+        let target = &self.planning.targets[call.target];
+        let circumstances = &self.planning.presets[call.preset].circumstances;
+        let frame = verdict.frame();
         let (path, line) =
-            frame.map_or((target.path.clone(), target.section.line), |(path, line, _)| (path.clone(), *line));
+            frame.map_or((target.path.clone(), target.section.line), |(path, line)| (path.to_owned(), line));
         let exception = verdict.facts.as_ref().map(|facts| facts.exception.clone());
         // A limit says nothing about the line, so one failure for each section.
         let section = if frame.is_some() { String::new() } else { target.name() };
         let signature = (section, verdict.kind, exception.clone(), path.clone(), line);
-        let message = verdict.message().unwrap_or_default();
-        found
-            .entry(signature)
-            .and_modify(|failure| {
-                failure.count += 1;
-                if stub_size(&call.stub) < stub_size(&failure.input) {
-                    failure.input = call.stub.clone();
-                    failure.outcome = number;
-                    failure.scenario = call.scenario.name();
-                    failure.section = target.name();
-                }
-            })
-            .or_insert(Failure {
-                section: target.name(),
-                path,
-                line,
-                scenario: call.scenario.name(),
-                kind: verdict.kind,
-                exception,
-                message,
-                input: call.stub.clone(),
-                count: 1,
-                outcome: number,
-            });
+        let failure = Failure {
+            section: target.name(),
+            path,
+            line,
+            scenario: circumstances.scenario.clone(),
+            kind: verdict.kind,
+            exception,
+            message: verdict.message().unwrap_or_default(),
+            input: call.stub.clone(),
+            count: 1,
+            reach: 1,
+            call: None,
+            replay: None,
+            number,
+            verdict: verdict.clone(),
+            example: None,
+            weight: weight(verdict.kind, circumstances),
+        };
+        (signature, failure)
     }
-    let mut failures: Vec<Failure> = found.into_values().collect();
-    failures.sort_by(|left, right| {
-        severity(right)
-            .cmp(&severity(left))
-            .then_with(|| (&left.path, left.line).cmp(&(&right.path, right.line)))
-    });
-    failures
+
+    fn harness_errors(&self) -> Vec<HarnessError> {
+        let mut errors = self.plan.impossible.clone();
+        for (call, outcome) in self.plan.calls.iter().zip(self.outcomes) {
+            if outcome.verdict.kind == OutcomeKind::HarnessError {
+                let reason = || outcome.verdict.reason.clone().unwrap_or_default();
+                errors.entry(call.target).or_insert_with(reason);
+            }
+        }
+        let named = |(target, reason)| HarnessError { section: self.name(target), reason };
+        errors.into_iter().map(named).collect()
+    }
 }
 
-/// How bad a failure is: what happens in ordinary use is worst.
-fn severity(failure: &Failure) -> (u32, usize) {
-    let scenario = match failure.scenario {
-        "normal" => 4,
-        "concurrency_spike" => 3,
-        "hostile_input" => 2,
-        _ => 1,
+/// How bad a failure is: what happens in ordinary use is worst, and wrong results are worse than none.
+fn weight(kind: OutcomeKind, circumstances: &crate::circumstances::Circumstances) -> u32 {
+    use crate::stubs::Strategy;
+    let likely = match circumstances.strategy {
+        _ if circumstances.is_baseline => 4,
+        _ if circumstances.burst.is_some() => 3,
+        Strategy::Hostile | Strategy::Typical => 2,
+        Strategy::Misuse | Strategy::Drift => 1,
     };
-    let kind = match failure.kind {
+    let bad = match kind {
         OutcomeKind::Denied | OutcomeKind::Wrong => 3,
         OutcomeKind::Timeout | OutcomeKind::Oom => 2,
         _ => 1,
     };
-    (scenario * kind, failure.count)
-}
-
-fn harness_errors(targets: &[Target], plan: &Plan, outcomes: &[CallOutcome]) -> Vec<HarnessError> {
-    let mut errors: Vec<(usize, String)> = plan.impossible.clone();
-    for outcome in outcomes.iter().filter(|outcome| outcome.verdict.kind == OutcomeKind::HarnessError) {
-        let target = plan.calls[outcome.call].target;
-        if errors.iter().all(|(known, _)| *known != target) {
-            errors.push((target, outcome.verdict.reason.clone().unwrap_or_default()));
-        }
-    }
-    errors.sort();
-    errors
-        .into_iter()
-        .map(|(target, reason)| HarnessError { section: targets[target].name(), reason })
-        .collect()
+    likely * bad
 }

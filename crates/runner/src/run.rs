@@ -1,21 +1,26 @@
-//! A run: describe, plan, execute, report.
+//! A run: describe, plan, execute, look again at what failed, report.
 
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use menace_model::calls::OutcomeKind;
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::CallSpec;
+use thiserror::Error;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::call::Call;
 use crate::describe::describe;
 use crate::execute::Execute;
-use crate::judge::{Verdict, judge};
-use crate::minimise::{Likeness, minimise};
+use crate::minimise::{Again, Likeness, minimise, outcome_of};
+use crate::outcome::{CallOutcome, Verdict};
 use crate::owners::find_owners;
-use crate::plan::{Counts, Plan, plan};
-use crate::report::RunReport;
-use crate::scenario::Scenario;
+use crate::plan::{Plan, PlannedPreset, Planning, Purpose, plan};
+use crate::report::{RunReport, Shown};
+use crate::stubs::GivenStub;
 use crate::target::Target;
 
 /// How a run is made.
@@ -23,123 +28,276 @@ use crate::target::Target;
 pub struct RunOptions {
     /// What all chance comes from.
     pub seed: u64,
-    /// Under which scenarios sections are called.
-    pub scenarios: Vec<Scenario>,
-    /// Calls of a section under `normal`.
-    pub normal_calls: usize,
-    /// Calls of a section under each other scenario.
-    pub other_calls: usize,
+    /// What is done to calls; the baseline first.
+    pub presets: Vec<PlannedPreset>,
+    /// Arguments that somebody gave.
+    pub given: Vec<GivenStub>,
     /// How long a call may take.
     pub timeout: Duration,
-    /// Threads of a burst.
-    pub threads: u32,
-    /// Tasks of a burst.
-    pub tasks: u32,
     /// Calls that are under way at once.
     pub parallel: usize,
+    /// The plan that an interrupted run had; it has to be the same again.
+    pub digest: Option<String>,
 }
 
-impl Default for RunOptions {
-    fn default() -> Self {
-        Self {
-            seed: 0,
-            scenarios: Scenario::ALL.to_vec(),
-            normal_calls: 8,
-            other_calls: 12,
-            timeout: Duration::from_secs(5),
-            threads: 10,
-            tasks: 20,
-            parallel: 8,
-        }
-    }
-}
-
-/// What came of one call of a plan.
-#[derive(Debug, Clone)]
-pub struct CallOutcome {
-    /// Which call.
-    pub call: usize,
-    /// What came of it.
-    pub verdict: Verdict,
+/// Why a run ended before its end.
+#[derive(Debug, Error)]
+pub enum RunError {
+    /// Our machinery failed.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// What came of calls could not be written down.
+    #[error("failed to write down what came of a call: {0}")]
+    Ledger(Box<dyn std::error::Error + Send + Sync>),
+    /// It cannot go on, because it would be another run.
+    #[error(
+        "the repository, the settings or menace changed since this run began, so it cannot go on\nhint: start a new run"
+    )]
+    PlanChanged,
 }
 
 /// Who is told how far a run is.
 pub trait Progress: Send + Sync {
-    /// So many calls are planned.
-    fn planned(&self, calls: usize);
+    /// So many calls are planned, of which so many were made before.
+    fn planned(&self, calls: usize, made: usize);
     /// One more was made.
     fn called(&self, kind: OutcomeKind);
+    /// So many failures are looked at again.
+    fn shrinking(&self, failures: usize);
+    /// One of them is done.
+    fn shrunk(&self);
+}
+
+/// A result of writing something down.
+pub type Written<'a> =
+    Pin<Box<dyn Future<Output = Result<(), Box<dyn std::error::Error + Send + Sync>>> + Send + 'a>>;
+
+/// Where what came of calls is written down, at once, so that a crash loses only the calls under way.
+pub trait Ledger: Send + Sync {
+    /// What an earlier part of this run wrote down, by number.
+    fn known(&self) -> BTreeMap<u64, CallOutcome>;
+    /// So many calls are planned; the text tells this plan from others.
+    fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a>;
+    /// Something came of a call.
+    fn record<'a>(&'a self, number: u64, call: &'a Call, outcome: &'a CallOutcome) -> Written<'a>;
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub enum RunEnd {
+    /// All calls were made.
+    Finished(Box<RunReport>),
+    /// Its user ended it.
+    Interrupted {
+        /// Calls that were made.
+        made: usize,
+        /// Calls that are planned.
+        planned: usize,
+    },
+}
+
+/// What a run needs from outside.
+pub struct Surroundings<'a> {
+    /// Who makes the calls.
+    pub executor: &'a Arc<dyn Execute>,
+    /// Where they are written down.
+    pub ledger: &'a dyn Ledger,
+    /// Who is told.
+    pub progress: &'a dyn Progress,
+    /// Becomes true when the user wants it to end.
+    pub stop: watch::Receiver<bool>,
 }
 
 /// Makes all calls of all targets.
 pub async fn run(
-    executor: &Arc<dyn Execute>,
+    surroundings: &mut Surroundings<'_>,
     mut targets: Vec<Target>,
     options: &RunOptions,
-    progress: &dyn Progress,
-) -> Result<RunReport, SandboxError> {
-    describe(executor, &mut targets).await?;
-    let counts = Counts { normal: options.normal_calls, other: options.other_calls, bursts: 2 };
-    let owners = find_owners(executor, &targets, options.seed).await?;
-    let plan = plan(&targets, &options.scenarios, counts, options.seed, &owners);
-    progress.planned(plan.calls.len());
-    let outcomes = execute(executor, &targets, &plan, options, progress).await?;
-    let mut report = RunReport::new(options.seed, &targets, &plan, &outcomes);
-    for failure in &mut report.failures {
-        let outcome = &outcomes[failure.outcome];
-        // Each of these would take all of its time, or memory, again.
-        if matches!(outcome.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom) {
-            continue;
-        }
-        let call = &plan.calls[outcome.call];
-        let likeness = Likeness::of(&outcome.verdict);
-        let (smallest, verdict) = minimise(executor, &targets[call.target], call, &likeness, options).await?;
-        failure.input = smallest.stub;
-        // What is said about a failure is said about the input that is shown with it.
-        if let Some(message) = verdict.and_then(|verdict| verdict.message()) {
-            failure.message = message;
-        }
+) -> Result<RunEnd, RunError> {
+    describe(surroundings.executor, &mut targets).await?;
+    let owners = find_owners(surroundings.executor, &targets, options.seed).await?;
+    let planning = Planning {
+        targets: &targets,
+        presets: &options.presets,
+        seed: options.seed,
+        owners: &owners,
+        given: &options.given,
+    };
+    let plan = plan(&planning);
+    let digest = digest(&plan);
+    if options.digest.as_ref().is_some_and(|before| *before != digest) {
+        return Err(RunError::PlanChanged);
     }
-    Ok(report)
+    surroundings.ledger.planned(plan.calls.len() as u64, &digest).await.map_err(RunError::Ledger)?;
+    let began = Instant::now();
+    let mut execution = Execution { plan: &plan, planning: &planning, options, outcomes: BTreeMap::new() };
+    if !execution.run(surroundings).await? {
+        let made = execution.outcomes.len();
+        return Ok(RunEnd::Interrupted { made, planned: plan.calls.len() });
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    let outcomes = repeated(&plan, execution.outcomes);
+    let mut report = RunReport::new(options.seed, &planning, &plan, &outcomes);
+    report.seconds = seconds;
+    look_again(surroundings, &mut report, &plan, &planning, options).await?;
+    if *surroundings.stop.borrow() {
+        return Ok(RunEnd::Interrupted { made: plan.calls.len(), planned: plan.calls.len() });
+    }
+    Ok(RunEnd::Finished(Box::new(report)))
 }
 
-/// Makes the calls, a bounded number at once, and puts what came of them in the order of the plan.
-async fn execute(
-    executor: &Arc<dyn Execute>,
-    targets: &[Target],
-    plan: &Plan,
-    options: &RunOptions,
-    progress: &dyn Progress,
-) -> Result<Vec<CallOutcome>, SandboxError> {
-    let mut outcomes: Vec<Option<CallOutcome>> = vec![None; plan.calls.len()];
-    let mut under_way = JoinSet::new();
-    let mut next = 0;
-    loop {
-        while next < plan.calls.len() && under_way.len() < options.parallel {
-            let call = &plan.calls[next];
-            let request = call.request(&targets[call.target], options.threads, options.tasks);
-            let spec = CallSpec::new(request).timeout(options.timeout);
-            let executor = Arc::clone(executor);
-            let index = next;
-            under_way.spawn(async move { (index, executor.execute(&spec).await) });
-            next += 1;
-        }
-        let Some(finished) = under_way.join_next().await else { break };
-        let (index, raw) =
-            finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
-        let raw = raw?;
-        let call = &plan.calls[index];
-        let target = &targets[call.target];
-        let mut verdict = judge(&raw, &call.stub, &target.section.raises);
-        if call.scenario == Scenario::ConcurrencySpike && verdict.kind == OutcomeKind::Ok {
-            // Calls that are over before the next one begins do not meet.
-            let overlapping = raw.returned.as_ref().and_then(|answer| answer["overlapping"].as_u64());
-            if overlapping.unwrap_or(0) < 2 {
-                verdict.kind = OutcomeKind::Void;
+/// Tells a plan from others.
+fn digest(plan: &Plan) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for call in &plan.calls {
+        let stub = serde_json::to_string(&call.stub).unwrap_or_default();
+        hasher.update(format!("{} {} {} {stub}\n", call.target, call.preset, call.seed).as_bytes());
+    }
+    hasher.finalize().to_hex()[..16].to_owned()
+}
+
+struct Execution<'a> {
+    plan: &'a Plan,
+    planning: &'a Planning<'a>,
+    options: &'a RunOptions,
+    outcomes: BTreeMap<usize, CallOutcome>,
+}
+
+impl Execution<'_> {
+    /// Makes the calls, a bounded number at once; false when the user ended it.
+    async fn run(&mut self, surroundings: &mut Surroundings<'_>) -> Result<bool, RunError> {
+        let known = surroundings.ledger.known();
+        for (number, outcome) in known {
+            let number = usize::try_from(number).unwrap_or(usize::MAX);
+            if number < self.plan.calls.len() {
+                self.outcomes.insert(number, outcome);
             }
         }
-        progress.called(verdict.kind);
-        outcomes[index] = Some(CallOutcome { call: index, verdict });
+        surroundings.progress.planned(self.plan.calls.len(), self.outcomes.len());
+        let mut under_way = JoinSet::new();
+        let mut preset = 0;
+        for number in 0..self.plan.calls.len() {
+            if self.outcomes.contains_key(&number) {
+                continue;
+            }
+            // What is compared with another call needs to know what came of that one.
+            let next_preset = self.plan.calls[number].preset;
+            let room = if next_preset == preset { self.options.parallel } else { 1 };
+            preset = next_preset;
+            while under_way.len() >= room {
+                self.finish_one(surroundings, &mut under_way).await?;
+            }
+            if *surroundings.stop.borrow() {
+                break;
+            }
+            if let Some(reason) = self.is_pointless(number) {
+                let verdict = Verdict::new(OutcomeKind::Void, reason);
+                surroundings.progress.called(verdict.kind);
+                self.outcomes.insert(number, CallOutcome { verdict, measures: None });
+                continue;
+            }
+            let call = self.plan.call(number, self.planning, self.options.timeout);
+            let executor = Arc::clone(surroundings.executor);
+            under_way.spawn(async move {
+                let outcome = outcome_of(&executor, &call).await;
+                (number, call, outcome)
+            });
+        }
+        while !under_way.is_empty() {
+            self.finish_one(surroundings, &mut under_way).await?;
+        }
+        Ok(self.outcomes.len() == self.plan.calls.len())
     }
-    Ok(outcomes.into_iter().flatten().collect())
+
+    /// What fails without anything done to it says nothing about what is done.
+    fn is_pointless(&self, number: usize) -> Option<&'static str> {
+        let pair = self.outcomes.get(&self.plan.calls[number].pair?)?;
+        (!pair.verdict.kind.is_success()).then_some("it fails without it, too")
+    }
+
+    async fn finish_one(
+        &mut self,
+        surroundings: &Surroundings<'_>,
+        under_way: &mut JoinSet<(usize, Call, Result<CallOutcome, SandboxError>)>,
+    ) -> Result<(), RunError> {
+        let Some(finished) = under_way.join_next().await else { return Ok(()) };
+        let (number, call, outcome) =
+            finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
+        let outcome = outcome?;
+        surroundings.ledger.record(number as u64, &call, &outcome).await.map_err(RunError::Ledger)?;
+        surroundings.progress.called(outcome.verdict.kind);
+        self.outcomes.insert(number, outcome);
+        Ok(())
+    }
+}
+
+/// In the order of the plan. A call of which something else came when it was repeated is flaky.
+fn repeated(plan: &Plan, mut outcomes: BTreeMap<usize, CallOutcome>) -> Vec<CallOutcome> {
+    for (number, call) in plan.calls.iter().enumerate() {
+        let Purpose::Repeat(of) = call.purpose else { continue };
+        let (Some(again), Some(first)) = (outcomes.get(&number), outcomes.get(&of)) else { continue };
+        if let Some(difference) = difference(&first.verdict, &again.verdict)
+            && let Some(first) = outcomes.get_mut(&of)
+        {
+            first.verdict.kind = OutcomeKind::Flaky;
+            first.verdict.reason = Some(difference);
+        }
+    }
+    outcomes.into_values().collect()
+}
+
+/// What is different between two outcomes of one call.
+fn difference(first: &Verdict, again: &Verdict) -> Option<String> {
+    if !first.kind.counts() || !again.kind.counts() {
+        return None;
+    }
+    if first.kind != again.kind {
+        return Some(format!("it was {}, and {} when it was repeated", first.kind.name(), again.kind.name()));
+    }
+    let (one, other) = (first.value.as_ref()?, again.value.as_ref()?);
+    (one != other).then(|| format!("it returned {}, and then {}", beginning(one), beginning(other)))
+}
+
+fn beginning(text: &str) -> String {
+    if text.chars().count() <= 60 { text.to_owned() } else { text.chars().take(59).chain(['…']).collect() }
+}
+
+/// Makes every failure once more and its input smaller. What does not fail again is flaky.
+async fn look_again(
+    surroundings: &Surroundings<'_>,
+    report: &mut RunReport,
+    plan: &Plan,
+    planning: &Planning<'_>,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    let failures = std::mem::take(&mut report.failures);
+    surroundings.progress.shrinking(failures.len());
+    for (index, mut failure) in failures.into_iter().enumerate() {
+        if *surroundings.stop.borrow() {
+            return Ok(());
+        }
+        let call = plan.call(failure.number, planning, options.timeout);
+        let likeness = Likeness::of(&failure.verdict);
+        match minimise(surroundings.executor, &call, &likeness).await? {
+            Again::Smallest(call, outcome) => {
+                // Calls of the plan have the first numbers.
+                let number = (plan.calls.len() + index) as u64;
+                surroundings.ledger.record(number, &call, &outcome).await.map_err(RunError::Ledger)?;
+                failure.show(Shown { number, call: *call, verdict: outcome.verdict });
+                report.failures.push(failure);
+            }
+            Again::Differs(verdict) => {
+                let now = verdict.message().map_or_else(String::new, |message| format!(": {message}"));
+                failure.kind = OutcomeKind::Flaky;
+                failure.message = format!(
+                    "it was {}, and {} when it was repeated{now}",
+                    failure.verdict.kind.name(),
+                    verdict.kind.name()
+                );
+                report.flaky.push(failure);
+            }
+        }
+        surroundings.progress.shrunk();
+    }
+    Ok(())
 }

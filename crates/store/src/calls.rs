@@ -90,9 +90,7 @@ impl Store {
         }
         let rows = query.order_by_asc(outcome::Column::Number).limit(filter.limit).all(self.connection());
         let rows = rows.await.map_err(StoreError::query("read calls"))?;
-        rows.into_iter()
-            .filter_map(|(outcome, call)| Some(of_rows(run, &outcome, call?)))
-            .collect()
+        rows.into_iter().filter_map(|(outcome, call)| Some(of_rows(run, &outcome, call?))).collect()
     }
 
     /// How many calls of a run ended in each way.

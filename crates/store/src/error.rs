@@ -18,7 +18,9 @@ pub enum StoreError {
         source: DbErr,
     },
     /// A kind of database that menace does not know.
-    #[error("the database {0} cannot be used\nhint: DATABASE_URL takes an address such as sqlite:///menace.db")]
+    #[error(
+        "the database {0} cannot be used\nhint: DATABASE_URL takes an address such as sqlite:///menace.db"
+    )]
     Kind(String),
     /// The directory of the database cannot be made.
     #[error("failed to make the directory {path}: {source}")]
@@ -56,7 +58,9 @@ pub enum StoreError {
     #[error("there is no run {0}\nhint: menace show lists the runs in this data directory")]
     NoRun(RunId),
     /// There is no such call.
-    #[error("there is no call {0}\nhint: menace show RUN lists its calls; --data-dir says where runs are kept")]
+    #[error(
+        "there is no call {0}\nhint: menace show RUN lists its calls; --data-dir says where runs are kept"
+    )]
     NoCall(CallId),
     /// There is no such workflow.
     #[error("there is no workflow {0}\nhint: menace workflows list shows those that are stored")]

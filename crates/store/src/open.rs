@@ -6,8 +6,8 @@ use std::time::Duration;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbErr, Statement};
 use sea_orm_migration::MigratorTrait;
 
-use crate::migrations::Migrator;
 use crate::StoreError;
+use crate::migrations::Migrator;
 
 /// Where everything is stored.
 #[derive(Debug, Clone)]

@@ -78,11 +78,12 @@ impl Store {
         Ok(())
     }
 
-    /// So many calls are planned.
-    pub async fn plan_run(&self, id: &RunId, planned: u64) -> Result<(), StoreError> {
+    /// So many calls are planned, and it is asked for like this.
+    pub async fn plan_run(&self, id: &RunId, planned: u64, options: &Value) -> Result<(), StoreError> {
         let row = run::ActiveModel {
             id: Set(id.to_string()),
             planned: Set(planned.cast_signed()),
+            options: Set(options.to_string()),
             ..Default::default()
         };
         row.update(self.connection()).await.map_err(StoreError::query("store the plan of a run"))?;

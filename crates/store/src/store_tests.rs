@@ -80,7 +80,8 @@ async fn pages_are_in_the_order_of_the_plan_and_filtered() {
         store.calls(&run.id, &filter).await.unwrap().iter().map(|call| call.id.number()).collect()
     };
     assert_eq!(numbers(CallFilter { limit: 3, ..Default::default() }).await, [0, 1, 2]);
-    let crashes = CallFilter { kind: Some(OutcomeKind::Crash), after: Some(10), limit: 2, ..Default::default() };
+    let crashes =
+        CallFilter { kind: Some(OutcomeKind::Crash), after: Some(10), limit: 2, ..Default::default() };
     assert_eq!(numbers(crashes.clone()).await, [20, 30]);
     let section = CallFilter { section: Some("shop.cart:section_40".into()), limit: 9, ..crashes };
     assert_eq!(numbers(section).await, [40, 140, 240, 340, 440]);
@@ -102,7 +103,8 @@ async fn workflows_have_numbers_and_names() {
 #[tokio::test]
 async fn a_file_that_is_no_database_is_put_aside() {
     let directory = tempfile::tempdir().unwrap();
-    std::fs::write(directory.path().join("menace.db"), "not a database at all, but long enough to be one").unwrap();
+    std::fs::write(directory.path().join("menace.db"), "not a database at all, but long enough to be one")
+        .unwrap();
     let store = open(directory.path()).await;
     assert!(store.runs(10).await.unwrap().is_empty());
     assert!(directory.path().join("menace.db.broken-1").is_file());
@@ -152,8 +154,7 @@ async fn a_page_of_a_million() {
     let kind = |number: u64| if number.is_multiple_of(997) { OutcomeKind::Crash } else { OutcomeKind::Ok };
     let clock = Instant::now();
     for first in (0..1_000_000).step_by(1000) {
-        let calls: Vec<_> =
-            (first..first + 1000).map(|number| call(&run.id, number, kind(number))).collect();
+        let calls: Vec<_> = (first..first + 1000).map(|number| call(&run.id, number, kind(number))).collect();
         store.record(&calls).await.unwrap();
     }
     println!("stored a million in {:.1} s", clock.elapsed().as_secs_f64());
@@ -161,17 +162,19 @@ async fn a_page_of_a_million() {
     for (what, filter) in [
         ("first page", everything.clone()),
         ("last page", CallFilter { after: Some(999_900 - 1), ..everything.clone() }),
-        ("crashes from the middle", CallFilter {
-            kind: Some(OutcomeKind::Crash),
-            after: Some(500_000),
-            ..everything.clone()
-        }),
+        (
+            "crashes from the middle",
+            CallFilter { kind: Some(OutcomeKind::Crash), after: Some(500_000), ..everything.clone() },
+        ),
         ("one section", CallFilter { section: Some("shop.cart:section_77".into()), ..everything.clone() }),
-        ("crashes of one section", CallFilter {
-            section: Some("shop.cart:section_77".into()),
-            kind: Some(OutcomeKind::Crash),
-            ..everything
-        }),
+        (
+            "crashes of one section",
+            CallFilter {
+                section: Some("shop.cart:section_77".into()),
+                kind: Some(OutcomeKind::Crash),
+                ..everything
+            },
+        ),
     ] {
         let clock = Instant::now();
         let page = store.calls(&run.id, &filter).await.unwrap();

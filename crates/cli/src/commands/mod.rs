@@ -10,11 +10,13 @@ mod map;
 mod orphans;
 mod presets;
 mod reading;
+mod replay;
 mod run;
-mod run_report;
 mod sandbox;
 mod scan;
 mod scan_report;
+mod show;
+mod stubs;
 mod usage;
 
 pub(crate) use clean_up::run as clean_up;
@@ -47,6 +49,8 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         }
         Command::Presets(command) => presets::run(&command),
         Command::Run(arguments) => run::run(configuration, &arguments),
+        Command::Replay { call, output } => replay::run(configuration, &call, output.json),
+        Command::Show(arguments) => show::run(configuration, &arguments),
         Command::Sandbox(command) => sandbox::run(command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());

@@ -11,6 +11,12 @@ pub(crate) enum UsageError {
         "{0:?} is no module of this repository\nhint: pass a path such as shop/cart.py or a name such as shop.cart"
     )]
     UnknownModule(String),
+    #[error("{0} is finished, so there is nothing to go on with\nhint: menace show {0} shows what it found")]
+    Finished(menace_model::ids::RunId),
+    #[error(
+        "SANDBOX_INPUT_STUBS cannot be used: {0}\nhint: pass a list of dictionaries such as [{{\"name\": \"value\"}}]"
+    )]
+    InputStubs(String),
     #[error("--only takes several rows of the table, or one other measurement\nhint: name {0} alone")]
     NotTogether(&'static str),
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use menace_model::settings::{Layer, Resolved, Settings, Source, resolve};
 
 use super::error::ConfigurationError;
@@ -13,6 +15,7 @@ pub(crate) struct Configuration {
     resolved: Resolved,
     unknown_yaml_keys: Vec<String>,
     yaml_path: PathBuf,
+    keyword_profiles: Map<String, Value>,
 }
 
 impl Configuration {
@@ -24,7 +27,12 @@ impl Configuration {
         let yaml = yaml::read(&yaml_path, is_chosen)?;
         let [flags, environment, dot_env] = without_yaml;
         let resolved = resolve(&[flags, environment, dot_env, yaml.layer])?;
-        Ok(Self { resolved, unknown_yaml_keys: yaml.unknown_keys, yaml_path })
+        Ok(Self {
+            resolved,
+            unknown_yaml_keys: yaml.unknown_keys,
+            yaml_path,
+            keyword_profiles: yaml.keyword_profiles,
+        })
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -33,6 +41,11 @@ impl Configuration {
 
     pub(crate) fn resolved(&self) -> &Resolved {
         &self.resolved
+    }
+
+    /// `keyword_profiles` of `sandbox_settings.yaml`: words in paths of modules, and their profiles.
+    pub(crate) fn keyword_profiles(&self) -> &Map<String, Value> {
+        &self.keyword_profiles
     }
 
     /// Says what works but should be changed. Called once logging has started.

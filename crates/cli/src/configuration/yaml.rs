@@ -3,16 +3,18 @@
 use std::path::Path;
 
 use menace_model::settings::{Declaration, Layer, Source, declarations};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::error::ConfigurationError;
 
-/// Keys that belong to other parts of menace.
-const OTHER_KEYS: &[&str] = &["keyword_profiles"];
+/// A key that is no setting, but a table.
+const KEYWORD_PROFILES: &str = "keyword_profiles";
 
 pub(super) struct YamlSettings {
     pub(super) layer: Layer,
     pub(super) unknown_keys: Vec<String>,
+    /// Which profiles belong to a word in the path of a module.
+    pub(super) keyword_profiles: Map<String, Value>,
 }
 
 /// Reads the file; one that nobody asked for may be missing.
@@ -39,14 +41,17 @@ pub(super) fn read(path: &Path, is_required: bool) -> Result<YamlSettings, Confi
 fn from_entries(entries: impl IntoIterator<Item = (String, Value)>) -> YamlSettings {
     let mut values = Vec::new();
     let mut unknown_keys = Vec::new();
+    let mut keyword_profiles = Map::new();
     for (key, value) in entries {
         match declarations().find(|(_, row)| row.key == key || row.env == key) {
             Some((_, declaration)) => values.push((declaration.env, as_text(&value, declaration))),
-            None if OTHER_KEYS.contains(&key.as_str()) => {}
+            None if key == KEYWORD_PROFILES => {
+                keyword_profiles = value.as_object().cloned().unwrap_or_default();
+            }
             None => unknown_keys.push(key),
         }
     }
-    YamlSettings { layer: Layer::new(Source::Yaml, values), unknown_keys }
+    YamlSettings { layer: Layer::new(Source::Yaml, values), unknown_keys, keyword_profiles }
 }
 
 /// The value as a user would write it in a variable: lists joined, anything deeper as JSON.

@@ -103,6 +103,12 @@ pub struct Facts {
     pub own_class: bool,
     /// No code of the repository ran: Python itself refused the call.
     pub refused: bool,
+    /// The number of an error of the operating system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errno: Option<i32>,
+    /// All of it as Python prints it, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
 }
 
 impl Facts {

@@ -229,6 +229,24 @@ impl Recipe {
         }
     }
 
+    /// JSON as people write it: a dictionary is a dictionary, whatever its keys.
+    pub fn of_plain_json(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::None,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(whole), _) => Self::Int(whole.into()),
+                (None, Some(whole)) => Self::Int(whole.into()),
+                (None, None) => Self::Float(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Value::String(text) => Self::text(text),
+            Value::Array(items) => Self::list(items.iter().map(Self::of_plain_json)),
+            Value::Object(fields) => {
+                Self::record(fields.iter().map(|(name, value)| (name.clone(), Self::of_plain_json(value))))
+            }
+        }
+    }
+
     /// What was written by [`Recipe::to_json`].
     pub fn from_json(value: &Value) -> Option<Self> {
         Some(match value {

@@ -137,6 +137,13 @@ pub struct ParameterShape {
     pub default: Option<String>,
 }
 
+impl ParameterShape {
+    /// Whether it can only be passed by position.
+    pub fn is_positional_only(&self) -> bool {
+        self.kind == "positional_only"
+    }
+}
+
 /// What the harness says about a section.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
@@ -152,6 +159,9 @@ pub enum Described {
         /// What it is called on.
         #[serde(default)]
         owner: Option<Shape>,
+        /// How many examples its docstring has.
+        #[serde(default)]
+        examples: u32,
     },
     /// It cannot be called, and why.
     Missing {

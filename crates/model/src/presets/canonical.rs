@@ -58,6 +58,11 @@ impl Profile {
     pub const COVERED: [Self; 4] =
         [Self::HighLatencyApi, Self::HostileInput, Self::UserMisuse, Self::ConcurrencySpike];
 
+    /// The profile with this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|profile| profile.name() == name)
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {

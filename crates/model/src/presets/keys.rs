@@ -11,6 +11,8 @@ pub(super) enum Kind {
     Percent,
     /// Bytes, such as `256Mi`, `512m` or a number.
     Size,
+    /// Bits per second, such as `10Mbps` or a number.
+    Rate,
     /// Any text.
     Text,
     /// A list of failure modes, or one text with commas.
@@ -29,9 +31,9 @@ pub(super) const KEYS: [(&str, Kind); 25] = [
     ("NETWORK_JITTER_MS", Kind::Number),
     ("PACKET_LOSS", Kind::Percent),
     ("PACKET_DUPLICATION", Kind::Percent),
-    ("BANDWIDTH_LIMIT", Kind::Size),
-    ("MIN_BANDWIDTH", Kind::Size),
-    ("MAX_BANDWIDTH", Kind::Size),
+    ("BANDWIDTH_LIMIT", Kind::Rate),
+    ("MIN_BANDWIDTH", Kind::Rate),
+    ("MAX_BANDWIDTH", Kind::Rate),
     ("SECURITY_LEVEL", Kind::Count),
     ("THREAT_INTENSITY", Kind::Percent),
     ("SANDBOX_STUB_STRATEGY", Kind::Text),

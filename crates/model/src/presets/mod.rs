@@ -6,8 +6,10 @@ mod keys;
 mod nearest;
 mod preset;
 mod read;
+mod select;
 
 pub use canonical::{Profile, Severity, canonical};
 pub use generate::generate;
 pub use preset::{FailureMode, Preset, PresetError};
 pub use read::read;
+pub use select::{Choice, Chosen, Origin, choose, default_keywords, keywords};

@@ -159,6 +159,16 @@ impl Preset {
         Self { values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect() }
     }
 
+    /// One with nothing but a name.
+    pub fn named(name: &str) -> Self {
+        Self::of([("SCENARIO_NAME", Value::from(name))])
+    }
+
+    /// Whether it does nothing to calls, so that others are compared with it.
+    pub fn is_baseline(&self) -> bool {
+        self.values.keys().all(|key| matches!(key.as_str(), "SCENARIO_NAME" | "SEVERITY"))
+    }
+
     /// Its name; that of its first failure mode without one.
     pub fn name(&self) -> &str {
         let named = self.values.get("SCENARIO_NAME").and_then(Value::as_str);
@@ -174,6 +184,16 @@ impl Preset {
     /// A number.
     pub fn number(&self, key: &str) -> Option<f64> {
         number(self.values.get(key)?)
+    }
+
+    /// A number of bits per second.
+    pub fn bits_per_second(&self, key: &str) -> Option<u64> {
+        bits_per_second(self.values.get(key)?)
+    }
+
+    /// A text.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.as_str()
     }
 
     /// A number of bytes.
@@ -194,6 +214,7 @@ fn check(preset: &str, key: &str, value: &Value, kind: Kind) -> Result<(), Prese
         Kind::Count => number(value).is_some_and(|number| number >= 0.0 && number.fract() == 0.0),
         Kind::Percent => number(value).is_some_and(|number| (0.0..=100.0).contains(&number)),
         Kind::Size => bytes(value).is_some(),
+        Kind::Rate => bits_per_second(value).is_some(),
         Kind::Modes => {
             if !(value.is_string() || value.is_array()) {
                 return Err(wrong(preset, key, value, "a list of failure modes"));
@@ -214,6 +235,7 @@ fn check(preset: &str, key: &str, value: &Value, kind: Kind) -> Result<(), Prese
         Kind::Count => "a whole number that is not negative",
         Kind::Percent => "a number between 0 and 100",
         Kind::Size => "a number of bytes such as 256Mi or 512m",
+        Kind::Rate => "a number of bits per second such as 10Mbps",
         Kind::Modes => "a list of failure modes",
     };
     if is_right { Ok(()) } else { Err(wrong(preset, key, value, expected)) }
@@ -253,17 +275,22 @@ fn bytes(value: &Value) -> Option<u64> {
         text.find(|character: char| !character.is_ascii_digit() && character != '.').unwrap_or(text.len());
     let (amount, unit) = text.split_at(digits);
     let unit = unit.trim().to_ascii_lowercase();
-    let unit = unit.strip_suffix("bps").or(unit.strip_suffix("bit")).unwrap_or(&unit);
-    let power = match unit.trim_end_matches('b').trim_end_matches('i') {
-        "" => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        _ => return None,
-    };
-    let amount: f64 = amount.parse().ok()?;
-    let bytes = amount * 1024_f64.powi(power);
+    scaled(amount, unit.trim_end_matches('b').trim_end_matches('i'), 1024.0)
+}
+
+/// Networks count in bits and in thousands: `10Mbps`, `10mbit`, `10m`, or a number.
+fn bits_per_second(value: &Value) -> Option<u64> {
+    let Value::String(text) = value else { return value.as_u64() };
+    let text = text.trim().to_ascii_lowercase();
+    let text = ["bit/s", "bps", "bit", "b"].iter().find_map(|end| text.strip_suffix(end)).unwrap_or(&text);
+    let digits = text.trim_end_matches(|character: char| character.is_ascii_alphabetic());
+    scaled(digits, text[digits.len()..].trim(), 1000.0)
+}
+
+fn scaled(amount: &str, prefix: &str, step: f64) -> Option<u64> {
+    let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == prefix)?;
+    let amount: f64 = amount.trim().parse().ok()?;
+    let bytes = amount * step.powi(i32::try_from(power).ok()?);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -280,6 +307,18 @@ mod tests {
 
     fn preset(value: &Value) -> Result<Preset, PresetError> {
         Preset::new(value.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn a_rate_is_in_bits_and_in_thousands_and_a_size_in_bytes() {
+        let rate = |text: &str| bits_per_second(&json!(text));
+        assert_eq!(
+            (rate("10Mbps"), rate("1.5 kbit"), rate("100")),
+            (Some(10_000_000), Some(1500), Some(100))
+        );
+        assert_eq!((rate("10 parsecs"), rate("")), (None, None));
+        let size = |text: &str| bytes(&json!(text));
+        assert_eq!((size("64Mi"), size("1g"), size("2KB")), (Some(64 << 20), Some(1 << 30), Some(2048)));
     }
 
     #[test]

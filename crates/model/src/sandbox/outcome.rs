@@ -48,6 +48,8 @@ pub struct Usage {
     pub io_read_bytes: Option<u64>,
     /// Bytes written to block devices.
     pub io_write_bytes: Option<u64>,
+    /// How long processes that could run had to wait because the CPU quota was used up; nothing without a quota.
+    pub cpu_throttled_ms: Option<f64>,
 }
 
 /// A system call that was refused.

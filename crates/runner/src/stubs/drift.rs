@@ -5,40 +5,44 @@ use menace_model::calls::Recipe;
 use super::Stub;
 use crate::chance::Chance;
 
-/// Changes a field of a record among the arguments. `None` when there is no record.
-pub(super) fn drift(mut stub: Stub, draw: usize, chance: &mut Chance) -> Option<Stub> {
+/// Changes this share of the fields of each record among the arguments, and at least one. `None` when there is no record.
+pub(super) fn drift(mut stub: Stub, share: f64, draw: usize, chance: &mut Chance) -> Option<Stub> {
     let mut changed = 0;
     for argument in stub.arguments.iter_mut().chain(stub.keywords.iter_mut().map(|(_, value)| value)) {
-        changed += drift_value(argument, draw, chance);
+        changed += drift_value(argument, share, draw, chance);
     }
     stub.drifted = changed;
     (changed > 0).then_some(stub)
 }
 
-fn drift_value(value: &mut Recipe, draw: usize, chance: &mut Chance) -> u32 {
+fn drift_value(value: &mut Recipe, share: f64, draw: usize, chance: &mut Chance) -> u32 {
     match value {
         Recipe::Dict(_, pairs) if pairs.iter().any(|(key, _)| matches!(key, Recipe::Text(_))) => {
-            let index = chance.below(pairs.len());
-            match draw % 4 {
-                0 => {
-                    pairs.remove(index);
-                }
-                1 => {
-                    if let Some((Recipe::Text(name), _)) = pairs.get_mut(index) {
-                        name.push_str("_v2");
-                    }
-                }
-                2 => {
-                    if let Some((_, value)) = pairs.get_mut(index) {
-                        *value = retyped(value);
-                    }
-                }
-                _ => pairs.push((Recipe::text("added_in_v2"), Recipe::Int(1))),
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a share of the fields is at most their number"
+            )]
+            let count = ((pairs.len() as f64 * share).round() as u32).max(1);
+            for number in 0..count {
+                drift_field(pairs, draw + number as usize, chance);
             }
-            1
+            count
         }
-        Recipe::Many(_, items) => items.iter_mut().map(|item| drift_value(item, draw, chance)).sum(),
+        Recipe::Many(_, items) => items.iter_mut().map(|item| drift_value(item, share, draw, chance)).sum(),
         _ => 0,
+    }
+}
+
+fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, chance: &mut Chance) {
+    let index = chance.below(pairs.len());
+    match (draw % 4, pairs.get_mut(index)) {
+        (0, Some(_)) => {
+            pairs.remove(index);
+        }
+        (1, Some((Recipe::Text(name), _))) => name.push_str("_v2"),
+        (2, Some((_, value))) => *value = retyped(value),
+        _ => pairs.push((Recipe::text("added_in_v2"), Recipe::Int(1))),
     }
 }
 
@@ -60,16 +64,25 @@ mod tests {
         let record = Recipe::record([("price".to_owned(), Recipe::Int(3))]);
         let stub = Stub { arguments: vec![record.clone()], ..Stub::default() };
         let mut chance = Chance::new(1, &[]);
-        let drifted: Vec<Recipe> =
-            (0..4).map(|draw| drift(stub.clone(), draw, &mut chance).unwrap().arguments[0].clone()).collect();
+        let drifted: Vec<Recipe> = (0..4)
+            .map(|draw| drift(stub.clone(), 0.05, draw, &mut chance).unwrap().arguments[0].clone())
+            .collect();
         assert!(drifted.iter().all(|changed| *changed != record), "{drifted:?}");
         assert_eq!(drifted[1], Recipe::record([("price_v2".to_owned(), Recipe::Int(3))]));
         assert_eq!(drifted[2], Recipe::record([("price".to_owned(), Recipe::text("3"))]));
     }
 
     #[test]
+    fn more_fields_change_when_more_are_asked_for() {
+        let fields = ('a'..='z').map(|name| (name.to_string(), Recipe::Int(3)));
+        let stub = Stub { arguments: vec![Recipe::record(fields)], ..Stub::default() };
+        let changed = |share| drift(stub.clone(), share, 0, &mut Chance::new(1, &[])).unwrap().drifted;
+        assert_eq!((changed(0.05), changed(0.2)), (1, 5));
+    }
+
+    #[test]
     fn without_a_record_nothing_drifts() {
         let stub = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
-        assert_eq!(drift(stub, 0, &mut Chance::new(1, &[])), None);
+        assert_eq!(drift(stub, 0.05, 0, &mut Chance::new(1, &[])), None);
     }
 }

@@ -2,6 +2,7 @@
 
 mod drift;
 mod evidence;
+mod given;
 mod hostile;
 mod misuse;
 mod typical;
@@ -13,6 +14,7 @@ use menace_model::inventory::Section;
 use serde::{Deserialize, Serialize};
 
 use self::evidence::guesses;
+pub use self::given::GivenStub;
 use self::typical::Typical;
 use crate::chance::Chance;
 use crate::owners::Owners;
@@ -45,7 +47,8 @@ pub struct Stub {
 }
 
 /// How arguments are chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// Ordinary values.
     Typical,
@@ -57,12 +60,24 @@ pub enum Strategy {
     Drift,
 }
 
-/// Arguments for a section. `None` when the strategy has nothing to offer for it: no parameter can be hostile, no record
+impl Strategy {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Typical => "typical",
+            Self::Hostile => "hostile",
+            Self::Misuse => "misuse",
+            Self::Drift => "drift",
+        }
+    }
+}
+
+/// Arguments for a section; the number beside the strategy is the share of fields that drift. `None` when the strategy has nothing to offer for it: no parameter can be hostile, no record
 /// can drift.
 pub fn stub(
     section: &Section,
     described: &Described,
-    strategy: Strategy,
+    (strategy, drifting): (Strategy, f64),
     draw: usize,
     chance: &mut Chance,
     constructors: &Constructors,
@@ -91,11 +106,11 @@ pub fn stub(
         Strategy::Typical => Some(stub),
         Strategy::Hostile => make_hostile(stub, &known.parameters, draw, chance),
         Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw, chance),
-        Strategy::Drift => drift::drift(stub, draw, chance),
+        Strategy::Drift => drift::drift(stub, drifting, draw, chance),
     })
 }
 
-fn made_before(shape: &Shape, owners: &Owners, draw: usize) -> Option<Recipe> {
+pub(crate) fn made_before(shape: &Shape, owners: &Owners, draw: usize) -> Option<Recipe> {
     match shape {
         Shape::Object { class, .. } => owners.pick(class, draw).cloned(),
         _ => None,

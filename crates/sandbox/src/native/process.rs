@@ -250,6 +250,7 @@ impl NativeProcess {
             peak_rss_bytes: Some(end.largest_process_bytes),
             io_read_bytes: Some(end.io_read_bytes),
             io_write_bytes: Some(end.io_write_bytes),
+            cpu_throttled_ms: None,
         };
         let mut oom = false;
         if let Some(group) = self.group.as_ref() {

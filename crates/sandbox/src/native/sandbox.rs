@@ -340,6 +340,7 @@ fn stats_of(inspection: &Inspection) -> Stats {
             peak_rss_bytes: Some(inspection.largest_process_bytes),
             io_read_bytes: Some(inspection.io_read_bytes),
             io_write_bytes: Some(inspection.io_write_bytes),
+            cpu_throttled_ms: None,
         },
         memory_bytes: None,
         pids: Some(inspection.processes),

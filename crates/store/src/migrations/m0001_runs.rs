@@ -1,7 +1,9 @@
 //! Runs, calls, outcomes, workflows.
 
 use sea_orm_migration::prelude::*;
-use sea_orm_migration::schema::{big_integer, big_integer_null, double, pk_auto, string, string_uniq, text, text_null};
+use sea_orm_migration::schema::{
+    big_integer, big_integer_null, double, pk_auto, string, string_uniq, text, text_null,
+};
 
 pub(super) struct Migration;
 

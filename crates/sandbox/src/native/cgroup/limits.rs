@@ -10,8 +10,12 @@ use super::files;
 
 /// The period in which a CPU quota is counted: the default of the kernel.
 const PERIOD_MICROSECONDS: u32 = 100_000;
+/// The period of less than one core. With the default a command that needs 20 ms would get them at once under a quota of
+/// a fifth, as if there were none.
+const SHORT_PERIOD_MICROSECONDS: u32 = 10_000;
 /// The kernel takes no quota below 1 ms, which is this part of the period.
 const SMALLEST_CPUS: f64 = 0.01;
+const SMALLEST_CPUS_OF_SHORT_PERIOD: f64 = 0.1;
 
 /// The controllers that the limits need, each with what the user calls the limit.
 pub(super) fn needed_for(limits: &Limits) -> impl Iterator<Item = (Controller, &'static str)> {
@@ -65,13 +69,22 @@ fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), Cg
 }
 
 fn write_cpus(version: Version, directory: &Path, cpus: f64) -> Result<(), CgroupError> {
-    let quota = quota_microseconds(cpus)?;
+    let period = period_microseconds(cpus);
+    let quota = quota_microseconds(cpus, period)?;
     match version {
         Version::V1 => {
-            files::write(&directory.join("cpu.cfs_period_us"), &PERIOD_MICROSECONDS.to_string())?;
+            files::write(&directory.join("cpu.cfs_period_us"), &period.to_string())?;
             files::write(&directory.join("cpu.cfs_quota_us"), &quota.to_string())
         }
-        Version::V2 => files::write(&directory.join("cpu.max"), &format!("{quota} {PERIOD_MICROSECONDS}")),
+        Version::V2 => files::write(&directory.join("cpu.max"), &format!("{quota} {period}")),
+    }
+}
+
+fn period_microseconds(cpus: f64) -> u32 {
+    if (SMALLEST_CPUS_OF_SHORT_PERIOD..1.0).contains(&cpus) {
+        SHORT_PERIOD_MICROSECONDS
+    } else {
+        PERIOD_MICROSECONDS
     }
 }
 
@@ -80,7 +93,7 @@ fn write_cpus(version: Version, directory: &Path, cpus: f64) -> Result<(), Cgrou
     clippy::cast_sign_loss,
     reason = "the number is checked to be between 1000 and 10^10"
 )]
-fn quota_microseconds(cpus: f64) -> Result<u64, CgroupError> {
+fn quota_microseconds(cpus: f64, period: u32) -> Result<u64, CgroupError> {
     if !(SMALLEST_CPUS..=100_000.0).contains(&cpus) {
         return Err(CgroupError::LimitInvalid {
             limit: "cpus",
@@ -88,7 +101,7 @@ fn quota_microseconds(cpus: f64) -> Result<u64, CgroupError> {
             hint: "ask for at least 0.01 and at most 100000",
         });
     }
-    Ok((cpus * f64::from(PERIOD_MICROSECONDS)).round() as u64)
+    Ok((cpus * f64::from(period)).round() as u64)
 }
 
 #[cfg(test)]
@@ -133,7 +146,7 @@ mod tests {
                 ("memory.max", "1048576"),
                 ("memory.swap.max", "0"),
                 ("memory.oom.group", "1"),
-                ("cpu.max", "25000 100000"),
+                ("cpu.max", "2500 10000"),
                 ("pids.max", "7"),
             ])
         );
@@ -151,8 +164,8 @@ mod tests {
         ];
         let same = [
             ("memory.limit_in_bytes", "1048576"),
-            ("cpu.cfs_period_us", "100000"),
-            ("cpu.cfs_quota_us", "25000"),
+            ("cpu.cfs_period_us", "10000"),
+            ("cpu.cfs_quota_us", "2500"),
             ("pids.max", "7"),
         ];
         let with_swap = [&common[..], &["memory.memsw.limit_in_bytes"]].concat();
@@ -178,8 +191,14 @@ mod tests {
     #[test]
     fn quotas_that_no_kernel_takes_are_refused() {
         for cpus in [0.0, 0.009, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(quota_microseconds(cpus), Err(CgroupError::LimitInvalid { .. })), "{cpus}");
+            assert!(
+                matches!(
+                    quota_microseconds(cpus, PERIOD_MICROSECONDS),
+                    Err(CgroupError::LimitInvalid { .. })
+                ),
+                "{cpus}"
+            );
         }
-        assert_eq!(quota_microseconds(0.01).unwrap(), 1000);
+        assert_eq!(quota_microseconds(0.01, period_microseconds(0.01)).unwrap(), 1000);
     }
 }

@@ -27,6 +27,11 @@ impl Group {
             peak_rss_bytes: self.memory_peak()?,
             io_read_bytes: io.map(|(read, _)| read),
             io_write_bytes: io.map(|(_, written)| written),
+            cpu_throttled_ms: self
+                .directory_of(Controller::Cpu)
+                .map(throttled_milliseconds)
+                .transpose()?
+                .flatten(),
         })
     }
 
@@ -106,6 +111,18 @@ fn cpu_milliseconds(directory: &Directory) -> Result<(f64, f64), CgroupError> {
             Ok((milliseconds("user_usec")?, milliseconds("system_usec")?))
         }
     }
+}
+
+/// How long the quota held processes back. A kernel without quotas does not say.
+fn throttled_milliseconds(directory: &Directory) -> Result<Option<f64>, CgroupError> {
+    let path = directory.path.join("cpu.stat");
+    let Some(text) = read_if_there(&path)? else { return Ok(None) };
+    Ok(match directory.version {
+        Version::V1 => value_of(&path, &text, "throttled_time")?.map(|nanoseconds| float(nanoseconds) / 1e6),
+        Version::V2 => {
+            value_of(&path, &text, "throttled_usec")?.map(|microseconds| float(microseconds) / 1e3)
+        }
+    })
 }
 
 /// Version 1 counts the sum in nanoseconds, but its two parts only by looking at every tick what is running: a call of
@@ -225,6 +242,17 @@ mod tests {
         assert_eq!(cpu_milliseconds(&there).unwrap(), (2.5, 1.0));
         let (_place, nonsense) = directory(Version::V2, &[("cpu.stat", "usage_usec 3500\n")]);
         assert!(matches!(cpu_milliseconds(&nonsense), Err(CgroupError::Parse { .. })));
+    }
+
+    #[test]
+    fn throttled_time_is_in_milliseconds() {
+        let v1 = "nr_periods 3\nnr_throttled 2\nthrottled_time 1500000\n";
+        let (_place, there) = directory(Version::V1, &[("cpu.stat", v1)]);
+        assert_eq!(throttled_milliseconds(&there).unwrap(), Some(1.5));
+        let (_place, there) = directory(Version::V2, &[("cpu.stat", "usage_usec 3\nthrottled_usec 2500\n")]);
+        assert_eq!(throttled_milliseconds(&there).unwrap(), Some(2.5));
+        let (_place, none) = directory(Version::V1, &[]);
+        assert_eq!(throttled_milliseconds(&none).unwrap(), None);
     }
 
     #[test]

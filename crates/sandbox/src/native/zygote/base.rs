@@ -32,13 +32,15 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 12] = [
+const FILES: [(&str, &str); 14] = [
     file!("__init__.py"),
     file!("burst.py"),
     file!("call.py"),
     file!("classify.py"),
     file!("describe.py"),
+    file!("examples.py"),
     file!("locate.py"),
+    file!("observe.py"),
     file!("perform.py"),
     file!("precompiled.py"),
     file!("rehearsal.py"),

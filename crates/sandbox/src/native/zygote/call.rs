@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use menace_model::sandbox::Usage;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// What the harness is asked to do in a sandbox of its own.
@@ -13,18 +13,41 @@ pub struct CallSpec {
     pub request: Value,
     /// How long it may take, the import included.
     pub timeout: Duration,
+    /// What it may use; nothing means what calls may usually use.
+    pub limits: CallLimits,
+}
+
+/// What one call may use; what is not said is as usual.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct CallLimits {
+    /// CPU cores, fractions allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<f64>,
+    /// Memory in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u64>,
+    /// Bytes of files that can be written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<u64>,
 }
 
 impl CallSpec {
     /// At most ten seconds.
     pub fn new(request: Value) -> Self {
-        Self { request, timeout: Duration::from_secs(10) }
+        Self { request, timeout: Duration::from_secs(10), limits: CallLimits::default() }
     }
 
     /// The same with a limit on its time.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The same with other limits.
+    #[must_use]
+    pub fn limits(mut self, limits: CallLimits) -> Self {
+        self.limits = limits;
         self
     }
 }

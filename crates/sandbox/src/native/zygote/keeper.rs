@@ -74,6 +74,7 @@ impl Keeper {
                     peak_rss_bytes: Some(largest_process_bytes),
                     io_read_bytes: None,
                     io_write_bytes: None,
+                    cpu_throttled_ms: None,
                 };
                 Ok(Some(CallEnd { exit_code, signal, timed_out, disk_full, usage }))
             }

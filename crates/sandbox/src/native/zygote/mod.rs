@@ -6,7 +6,9 @@ mod calls;
 mod keeper;
 mod line;
 mod marshal;
+mod pool;
 mod slots;
 
-pub use call::{CallSpec, RawOutcome};
+pub use call::{CallLimits, CallSpec, RawOutcome};
 pub use calls::{Zygote, ZygoteOptions};
+pub use pool::Zygotes;

@@ -113,6 +113,9 @@ impl Slot {
             cpu_user_ms,
             cpu_system_ms,
             peak_rss_bytes: now.peak_rss_bytes.or(measured.peak_rss_bytes),
+            cpu_throttled_ms: now
+                .cpu_throttled_ms
+                .map(|now| (now - before.usage.cpu_throttled_ms.unwrap_or(0.0)).max(0.0)),
             ..measured
         };
         Ok((usage, group.oom_kills()?.unwrap_or(0) > before.oom_kills))

@@ -1,0 +1,91 @@
+"""Packages of the index whose functions are called, and the interpreters with what they need."""
+
+import subprocess
+import sys
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from failed import PartFailed
+from say import say
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A source distribution, the folder of it that is measured, and what has to be installed to import it."""
+
+    requirement: str
+    folder: str
+    needs: tuple[str, ...] = ()
+
+
+CORPORA = {
+    "more-itertools": Corpus("more-itertools==10.7.0", "more_itertools"),
+    "boltons": Corpus("boltons==25.0.0", "boltons"),
+    "dateutil": Corpus("python-dateutil==2.9.0.post0", "dateutil", ("six==1.17.0",)),
+    "django": Corpus("django==5.2.19", "django/utils", ("asgiref==3.8.1", "sqlparse==0.5.3")),
+}
+
+
+def arguments(cache: Path, name: str) -> tuple[Path, list[str]]:
+    """The repository to run, and what to add: which files are measured, and with which interpreter."""
+    corpus = CORPORA[name]
+    root = root_of(sdist(cache, name), corpus.folder)
+    files = sorted(file.relative_to(root).as_posix() for file in (root / corpus.folder).rglob("*.py"))
+    if not files:
+        raise PartFailed(f"{corpus.requirement} has no files in {corpus.folder}")
+    extra = ["--modules", ",".join(files)]
+    if corpus.needs:
+        extra += ["--python", str(environment(cache, name, corpus.needs) / "bin" / "python")]
+    return root, extra
+
+
+def root_of(place: Path, folder: str) -> Path:
+    """The directory from which the package is imported: the top of the distribution, or `src` in it."""
+    for root in (place, place / "src"):
+        if (root / folder / "__init__.py").is_file():
+            return root
+    raise PartFailed(f"{folder} is neither in {place} nor in its src")
+
+
+def sdist(cache: Path, name: str) -> Path:
+    """Where a distribution is, downloaded if it is not there yet. The bench `scan` keeps its corpora in the same place."""
+    place = cache / "corpora" / name
+    if place.exists():
+        return place
+    requirement = CORPORA[name].requirement
+    say(f"downloading {requirement}")
+    downloads = cache / "downloads" / name
+    downloads.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    execute([*command, requirement, "-d", str(downloads)])
+    archives = list(downloads.glob("*.tar.gz"))
+    if len(archives) != 1:
+        raise PartFailed(f"{downloads} should have one archive and has {len(archives)}")
+    unpacked = cache / "corpora" / f"{name}.partial"
+    with tarfile.open(archives[0]) as tar:
+        tar.extractall(unpacked, filter="data")
+    [top] = unpacked.iterdir()
+    top.rename(place)
+    unpacked.rmdir()
+    return place
+
+
+def environment(cache: Path, name: str, packages: tuple[str, ...]) -> Path:
+    """A virtual environment with these packages. It is complete when its list of packages was written."""
+    place = cache / "environments" / name
+    listed = place / "installed.txt"
+    wanted = "\n".join([sys.version, *packages])
+    if not listed.exists() or listed.read_text() != wanted:
+        say(f"installing {', '.join(packages)} in a virtual environment")
+        execute([sys.executable, "-m", "venv", "--clear", str(place)])
+        execute([str(place / "bin" / "pip"), "install", "--quiet", *packages])
+        listed.write_text(wanted)
+    return place
+
+
+def execute(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        said = " ".join(done.stderr.strip().splitlines()[-3:])
+        raise PartFailed(f"`{' '.join(command[:6])} …` failed with exit code {done.returncode}: {said}")

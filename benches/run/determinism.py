@@ -1,0 +1,58 @@
+"""Whether two runs with one seed say the same."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import defects
+from menace import Menace
+
+SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
+SEED = ("--seed", "1")
+
+# Names of runs and calls are new each time, and so is how long something took.
+NEW_EACH_TIME = {"run", "call", "replay", "seconds", "wall_ms", "cpu_ms", "started", "finished"}
+DURATION = re.compile(r"\d+(\.\d+)? m?s\b")
+
+
+def measure(menace: Menace) -> dict[str, Any]:
+    compared = {}
+    for repository in (defects.REPOSITORY, SHOP):
+        first = menace.run(repository, *SEED).report
+        second = menace.run(repository, *SEED, repeat=1).report
+        compared[repository.name] = {part: agreement(first[part], second[part]) for part in ("cells", "failures")}
+    return compared
+
+
+def agreement(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> dict[str, Any]:
+    """The share of entries that are equal, of all that are in one of the two."""
+    left, right = by_name(first), by_name(second)
+    names = sorted(left.keys() | right.keys())
+    different = [name for name in names if left.get(name) != right.get(name)]
+    share = 1.0 if not names else 1 - len(different) / len(names)
+    examples = [f"{' '.join(name)}: {difference(left.get(name), right.get(name))}" for name in different[:10]]
+    return {"entries": len(names), "equal": len(names) - len(different), "share_equal": share, "different": examples}
+
+
+def by_name(entries: list[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[str, Any]]]:
+    """Entries by what they are about; two about the same thing are both kept."""
+    named: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    for entry in entries:
+        parts = [entry.get(field) for field in ("section", "scenario", "severity", "kind", "exception", "line")]
+        named.setdefault(tuple(str(part) for part in parts if part is not None), []).append(without_time(entry))
+    return named
+
+
+def without_time(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_time(inner) for name, inner in value.items() if name not in NEW_EACH_TIME}
+    if isinstance(value, list):
+        return [without_time(inner) for inner in value]
+    return DURATION.sub("T", value) if isinstance(value, str) else value
+
+
+def difference(left: Any, right: Any) -> str:
+    if left is None or right is None:
+        return "only in the first" if right is None else "only in the second"
+    fields = {name for one, other in zip(left, right) for name in one if one.get(name) != other.get(name)}
+    return "differs in " + (", ".join(sorted(fields)) or "number")

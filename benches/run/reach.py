@@ -1,0 +1,57 @@
+"""How many functions of well-known packages are reached, and how fast they are called."""
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import corpora
+from failed import PartFailed
+from menace import Made, Menace
+
+SEED = ("--seed", "1")
+MOST_REASONS = 10
+
+
+def measure(menace: Menace, cache: Path) -> dict[str, Any]:
+    """For each package the share of its sections that were called, and why the others were not."""
+    measured = {}
+    for name, corpus in corpora.CORPORA.items():
+        report = made(menace, cache, name).report
+        reasons = Counter(without_names(error["reason"]) for error in report["harness_errors"])
+        measured[name] = {
+            "requirement": corpus.requirement,
+            "folder": corpus.folder,
+            "sections": report["sections"],
+            "reached": report["reached"],
+            "share_reached": report["reached"] / report["sections"],
+            "failures": len(report["failures"]),
+            "harness_errors": len(report["harness_errors"]),
+            "reasons": [{"count": count, "reason": reason} for reason, count in reasons.most_common(MOST_REASONS)],
+        }
+    return measured
+
+
+def throughput(menace: Menace, cache: Path) -> dict[str, Any]:
+    """Calls in a second on boltons: what is called there is small, so that the cost of calling shows."""
+    run = made(menace, cache, "boltons")
+    return {
+        "corpus": corpora.CORPORA["boltons"].requirement,
+        "calls": run.report["calls"],
+        "seconds": run.seconds,
+        "wall_seconds_of_the_command": run.wall_seconds,
+        "calls_per_second": run.report["calls"] / run.seconds,
+    }
+
+
+def made(menace: Menace, cache: Path, name: str) -> Made:
+    root, extra = corpora.arguments(cache, name)
+    run = menace.run(root, *SEED, *extra)
+    if run.report["sections"] == 0:
+        raise PartFailed(f"menace sees no sections in {corpora.CORPORA[name].requirement}")
+    return run
+
+
+def without_names(reason: str) -> str:
+    """A reason without what it is about, so that the same reason counts as one."""
+    return re.sub(r"'[^']*'|\"[^\"]*\"|\b[\w.]+:[\w.]+|\b\w+(\.\w+)+|\d+", "…", reason)

@@ -1,0 +1,74 @@
+//! What came of calls, written to the store as they end.
+
+use std::collections::BTreeMap;
+
+use menace_model::ids::RunId;
+use menace_runner::{Call, CallOutcome, Ledger, Written};
+use menace_store::{CallFilter, CallRecord, Store, StoreError};
+use serde_json::Value;
+
+use super::settings::RunSettings;
+
+/// Calls that are read at once.
+const PAGE: u64 = 5000;
+
+/// The ledger of one run.
+pub(crate) struct StoreLedger {
+    store: Store,
+    run: RunId,
+    settings: RunSettings,
+    known: BTreeMap<u64, CallOutcome>,
+}
+
+impl StoreLedger {
+    /// For a run that begins.
+    pub(crate) fn new(store: Store, run: RunId, settings: RunSettings) -> Self {
+        Self { store, run, settings, known: BTreeMap::new() }
+    }
+
+    /// For a run that goes on: what it wrote down before is known.
+    pub(crate) async fn resumed(store: Store, run: RunId, settings: RunSettings) -> Result<Self, StoreError> {
+        let mut known = BTreeMap::new();
+        let mut filter = CallFilter { limit: PAGE, ..CallFilter::default() };
+        loop {
+            let page = store.calls(&run, &filter).await?;
+            let Some(last) = page.last() else { break };
+            filter.after = Some(last.id.number());
+            for record in page {
+                let number = record.id.number();
+                // What cannot be read is made again.
+                known.extend(serde_json::from_value(record.detail).ok().map(|outcome| (number, outcome)));
+            }
+        }
+        Ok(Self { store, run, settings, known })
+    }
+}
+
+impl Ledger for StoreLedger {
+    fn known(&self) -> BTreeMap<u64, CallOutcome> {
+        self.known.clone()
+    }
+
+    fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a> {
+        let settings = RunSettings { digest: Some(digest.to_owned()), ..self.settings.clone() };
+        Box::pin(async move {
+            let options = serde_json::to_value(settings)?;
+            Ok(self.store.plan_run(&self.run, calls, &options).await?)
+        })
+    }
+
+    fn record<'a>(&'a self, number: u64, call: &'a Call, outcome: &'a CallOutcome) -> Written<'a> {
+        Box::pin(async move {
+            let record = CallRecord {
+                id: self.run.call(number),
+                section: call.section(),
+                scenario: call.circumstances.scenario.clone(),
+                spec: serde_json::to_value(call)?,
+                kind: outcome.verdict.kind,
+                wall_ms: outcome.measures.as_ref().map_or(0.0, |measures| measures.wall_ms),
+                detail: serde_json::to_value(outcome).unwrap_or(Value::Null),
+            };
+            Ok(self.store.record(&[record]).await?)
+        })
+    }
+}

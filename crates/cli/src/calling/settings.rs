@@ -1,0 +1,79 @@
+//! How a run was asked for, as it is stored: enough to go on with it, and to make one of its calls again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use menace_model::inventory::Inventory;
+use menace_model::presets::{Chosen, Preset, PresetError};
+use menace_runner::{Circumstances, Counts, GivenStub, PlannedPreset};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// How a run was asked for.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RunSettings {
+    pub(crate) repository: PathBuf,
+    pub(crate) exclude: Vec<String>,
+    pub(crate) modules: Vec<String>,
+    pub(crate) seed: u64,
+    pub(crate) timeout_ms: u64,
+    pub(crate) python: String,
+    pub(crate) presets: Vec<StoredPreset>,
+    pub(crate) given: Vec<GivenStub>,
+    /// Tells its plan from others, once there is one.
+    pub(crate) digest: Option<String>,
+    /// What its files were.
+    pub(crate) files: BTreeMap<String, String>,
+}
+
+/// A preset as it is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct StoredPreset {
+    values: Map<String, Value>,
+    modules: Option<Vec<String>>,
+}
+
+impl From<Chosen> for StoredPreset {
+    fn from(chosen: Chosen) -> Self {
+        Self { values: chosen.preset.values().clone(), modules: chosen.modules }
+    }
+}
+
+impl RunSettings {
+    pub(crate) fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms)
+    }
+
+    /// What is done to calls.
+    pub(crate) fn planned_presets(&self) -> Result<Vec<PlannedPreset>, PresetError> {
+        self.presets
+            .iter()
+            .map(|stored| {
+                let preset = Preset::new(stored.values.clone())?;
+                let circumstances = Circumstances::of(&preset, Counts::default());
+                Ok(PlannedPreset { circumstances, modules: stored.modules.clone() })
+            })
+            .collect()
+    }
+
+    /// The files that are not what they were when the run began.
+    pub(crate) fn changed_files(&self) -> Vec<String> {
+        let is_other = |(path, before): &(&String, &String)| {
+            fingerprint(&self.repository.join(path)).as_ref() != Some(before)
+        };
+        self.files.iter().filter(is_other).map(|(path, _)| path.clone()).collect()
+    }
+}
+
+/// What the modules of a repository are.
+pub(crate) fn fingerprints(inventory: &Inventory) -> BTreeMap<String, String> {
+    let root = Path::new(&inventory.root);
+    let of = |path: &String| Some((path.clone(), fingerprint(&root.join(path))?));
+    inventory.modules.iter().filter_map(|module| of(&module.path)).collect()
+}
+
+fn fingerprint(path: &Path) -> Option<String> {
+    let content = std::fs::read(path).ok()?;
+    Some(blake3::hash(&content).to_hex()[..16].to_owned())
+}

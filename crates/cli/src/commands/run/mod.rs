@@ -1,0 +1,272 @@
+//! `menace run`: every function of a repository, called.
+
+mod emit;
+mod presets;
+mod report;
+
+use std::collections::BTreeSet;
+
+use menace_model::ids::RunId;
+use menace_model::inventory::Inventory;
+use menace_model::presets::Profile;
+use menace_runner::{RunEnd, RunOptions, RunReport, Surroundings, Target, run as make_calls, targets};
+use menace_store::{Run as StoredRun, RunState, Store};
+use tokio::sync::watch;
+
+use crate::arguments::{Repository, Run};
+use crate::calling::{
+    CallProgress, Calling, RunSettings, StoreLedger, find_interpreter, fingerprints, now_ms, open_store,
+    runtime,
+};
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{note, print, print_json};
+
+use super::reading::{Purpose, read_repository};
+use super::usage::UsageError;
+use presets::Asked;
+pub(super) use report::{input, report, shortened};
+
+pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
+    runtime()?.block_on(async {
+        let store = open_store(configuration).await?;
+        let ended = match &arguments.resume {
+            Some(id) => vec![resume(configuration, arguments, &store, id).await?],
+            None => begin(configuration, arguments, &store).await?,
+        };
+        store.close().await?;
+        finish(configuration, arguments, &ended)
+    })
+}
+
+/// Where a run ended.
+struct Ended {
+    id: RunId,
+    settings: RunSettings,
+    end: RunEnd,
+}
+
+async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) -> anyhow::Result<Vec<Ended>> {
+    let scan = read_repository(configuration, &arguments.repository, Purpose::Inventory)?;
+    let modules = named(&scan.inventory, &arguments.modules)?;
+    let mut ended = Vec::new();
+    for round in 0..arguments.runs.max(1) {
+        let settings = settings(configuration, arguments, &scan.inventory, &modules, round)?;
+        let id = new_id();
+        let stored = StoredRun {
+            id: id.clone(),
+            repository: scan.inventory.root.clone(),
+            state: RunState::Running,
+            seed: settings.seed,
+            began_ms: now_ms(),
+            ended_ms: None,
+            planned: 0,
+            options: serde_json::to_value(&settings)?,
+            report: None,
+        };
+        store.begin_run(&stored).await?;
+        let ledger = StoreLedger::new(store.clone(), id.clone(), settings.clone());
+        let end = call_all(&scan.inventory, &settings, &ledger, store, &id).await?;
+        let is_over = matches!(end, RunEnd::Interrupted { .. });
+        ended.push(Ended { id, settings, end });
+        if is_over {
+            break;
+        }
+    }
+    Ok(ended)
+}
+
+async fn resume(
+    configuration: &Configuration,
+    arguments: &Run,
+    store: &Store,
+    id: &str,
+) -> anyhow::Result<Ended> {
+    let id: RunId = id.parse()?;
+    let stored = store.run(&id).await?;
+    if stored.state == RunState::Finished {
+        return Err(UsageError::Finished(id).into());
+    }
+    let settings: RunSettings = serde_json::from_value(stored.options)?;
+    let repository = Repository {
+        path: Some(settings.repository.clone()),
+        no_cache: arguments.repository.no_cache,
+        exclude: settings.exclude.clone(),
+    };
+    let scan = read_repository(configuration, &repository, Purpose::Inventory)?;
+    store.set_run_state(&id, RunState::Running, None, None).await?;
+    let ledger = StoreLedger::resumed(store.clone(), id.clone(), settings.clone()).await?;
+    let end = call_all(&scan.inventory, &settings, &ledger, store, &id).await?;
+    Ok(Ended { id, settings, end })
+}
+
+fn settings(
+    configuration: &Configuration,
+    arguments: &Run,
+    inventory: &Inventory,
+    modules: &[String],
+    round: usize,
+) -> anyhow::Result<RunSettings> {
+    let seed = arguments.seed.wrapping_add(round as u64);
+    let asked = Asked { files: &arguments.preset_file, count: arguments.preset_count, seed, round };
+    let paths: Vec<String> = targets(inventory, modules)
+        .into_iter()
+        .map(|target| target.path)
+        .collect::<BTreeSet<_>>()
+        .into_iter()
+        .collect();
+    let root = std::path::Path::new(&inventory.root);
+    let variable = |name: &str| std::env::var_os(name).map(Into::into);
+    let interpreter = find_interpreter(root, arguments.python.as_deref(), variable);
+    note(&format!("interpreter: {} ({})", interpreter.python, interpreter.reason));
+    Ok(RunSettings {
+        repository: std::path::absolute(root)?,
+        exclude: arguments.repository.exclude.clone(),
+        modules: modules.to_vec(),
+        seed,
+        timeout_ms: u64::try_from(arguments.timeout.as_millis()).unwrap_or(u64::MAX),
+        python: interpreter.python,
+        presets: presets::chosen(configuration, &asked, &paths)?.into_iter().map(Into::into).collect(),
+        given: super::stubs::given(configuration)?,
+        digest: None,
+        files: fingerprints(inventory),
+    })
+}
+
+async fn call_all(
+    inventory: &Inventory,
+    settings: &RunSettings,
+    ledger: &StoreLedger,
+    store: &Store,
+    id: &RunId,
+) -> anyhow::Result<RunEnd> {
+    let calling = Calling::of(inventory, &settings.python).await?;
+    let options = RunOptions {
+        seed: settings.seed,
+        presets: settings.planned_presets()?,
+        given: settings.given.clone(),
+        timeout: settings.timeout(),
+        parallel: calling.parallel,
+        digest: settings.digest.clone(),
+    };
+    let progress = CallProgress::default();
+    let (stopper, stop) = watch::channel(false);
+    let watcher = tokio::spawn(stop_when_asked(stopper));
+    let mut surroundings = Surroundings { executor: &calling.executor, ledger, progress: &progress, stop };
+    let wanted: Vec<Target> = targets(inventory, &settings.modules);
+    let end = make_calls(&mut surroundings, wanted, &options).await;
+    progress.finish();
+    watcher.abort();
+    let mut end = end?;
+    match &mut end {
+        RunEnd::Finished(report) => {
+            report.name(id);
+            let report = serde_json::to_value(&*report)?;
+            store.set_run_state(id, RunState::Finished, Some(now_ms()), Some(&report)).await?;
+        }
+        RunEnd::Interrupted { .. } => {
+            store.set_run_state(id, RunState::Interrupted, Some(now_ms()), None).await?;
+        }
+    }
+    Ok(end)
+}
+
+/// The first interruption lets the calls that are under way end; the second ends menace.
+async fn stop_when_asked(stopper: watch::Sender<bool>) {
+    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
+    for first in [true, false] {
+        let asked = async {
+            match &mut terminate {
+                Some(terminate) => tokio::select! {
+                    _ = tokio::signal::ctrl_c() => {}
+                    _ = terminate.recv() => {}
+                },
+                None => drop(tokio::signal::ctrl_c().await),
+            }
+        };
+        asked.await;
+        if !first {
+            // What is left is removed by the launcher, which notices the end of this process.
+            std::process::exit(i32::from(Exit::Interrupted.code()));
+        }
+        note("stopping after the calls that are under way; once more ends at once");
+        stopper.send_replace(true);
+    }
+}
+
+fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> anyhow::Result<Exit> {
+    let mut exit = Exit::Done;
+    let mut reports: Vec<&RunReport> = Vec::new();
+    for Ended { id, settings, end } in ended {
+        match end {
+            RunEnd::Interrupted { made, planned } => {
+                note(&format!("stopped after {made} of {planned} calls; menace run --resume {id} goes on"));
+                exit = Exit::Interrupted;
+            }
+            RunEnd::Finished(report) => {
+                let top = if arguments.top == 0 { usize::MAX } else { arguments.top };
+                if !arguments.output.json {
+                    print(&self::report(report, top))?;
+                }
+                if let Some(directory) = &arguments.emit_tests {
+                    emit::tests(directory, report, settings)?;
+                }
+                let is_incomplete = configuration.settings().presets.fail_on_missing_scenarios
+                    && !say_missing(&missing_scenarios(report));
+                if exit == Exit::Done && (!report.failures.is_empty() || is_incomplete) {
+                    exit = Exit::Found;
+                }
+                reports.push(report);
+            }
+        }
+    }
+    match (arguments.output.json, &reports[..]) {
+        (false, _) | (true, []) => {}
+        (true, [report]) => print_json(report)?,
+        (true, reports) => print_json(&serde_json::json!({"version": 1, "runs": reports}))?,
+    }
+    Ok(exit)
+}
+
+/// Modules, each with a canonical scenario that none of its sections was called under, and why.
+fn missing_scenarios(report: &RunReport) -> Vec<(String, &'static str, String)> {
+    let module = |section: &str| section.split(':').next().unwrap_or(section).to_owned();
+    let modules: BTreeSet<String> = report.cells.iter().map(|cell| module(&cell.section)).collect();
+    let mut missing = Vec::new();
+    for name in modules {
+        for profile in Profile::COVERED {
+            let mut cells = report
+                .cells
+                .iter()
+                .filter(|cell| module(&cell.section) == name && cell.scenario == profile.name());
+            if cells.clone().all(|cell| cell.n == 0) {
+                let reason = cells.find_map(|cell| cell.void_reason.clone());
+                missing.push((name.clone(), profile.name(), reason.unwrap_or_else(|| "no calls".into())));
+            }
+        }
+    }
+    missing
+}
+
+fn say_missing(missing: &[(String, &'static str, String)]) -> bool {
+    for (module, scenario, reason) in missing {
+        tracing::error!("{module} was not called under {scenario}: {reason}");
+    }
+    missing.is_empty()
+}
+
+fn new_id() -> RunId {
+    use std::hash::{BuildHasher, Hasher};
+    // The standard library seeds every hasher by chance, and no more than a name for a run is needed.
+    let chance = std::collections::hash_map::RandomState::new().build_hasher().finish();
+    RunId::new(now_ms().unsigned_abs(), chance)
+}
+
+/// The paths of modules that were named, by path or as Python imports them.
+fn named(inventory: &Inventory, names: &[String]) -> Result<Vec<String>, UsageError> {
+    let find = |name: &String| {
+        let found = inventory.modules.iter().find(|module| module.path == *name || module.name == *name);
+        found.map(|module| module.path.clone()).ok_or_else(|| UsageError::UnknownModule(name.clone()))
+    };
+    names.iter().map(find).collect()
+}

@@ -1,0 +1,78 @@
+//! Which presets a run has, from its arguments and the settings.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use menace_model::presets::{Choice, Chosen, Origin, Preset, choose, keywords, read};
+use menace_runner::Chance;
+
+use crate::configuration::Configuration;
+use crate::terminal::{count, note};
+
+/// How many presets are made by chance when nobody says how many.
+const USUAL_COUNT: usize = 3;
+
+/// What was asked for.
+pub(super) struct Asked<'a> {
+    pub(super) files: &'a [PathBuf],
+    pub(super) count: Option<usize>,
+    pub(super) seed: u64,
+    /// Which of the runs that follow each other; files take turns.
+    pub(super) round: usize,
+}
+
+/// The presets of a run over these modules.
+pub(super) fn chosen(
+    configuration: &Configuration,
+    asked: &Asked<'_>,
+    modules: &[String],
+) -> anyhow::Result<Vec<Chosen>> {
+    let settings = &configuration.settings().presets;
+    let mut given = given(configuration, asked)?;
+    if let Some(count) = asked.count.filter(|_| !given.is_empty()) {
+        given.truncate(count);
+    }
+    let choice = Choice {
+        given,
+        generate: settings.generate_presets,
+        mode: settings.preset_mode,
+        count: asked.count.unwrap_or(USUAL_COUNT),
+        keywords: keywords(configuration.keyword_profiles())?,
+    };
+    let mut chance = Chance::new(asked.seed, &["presets"]);
+    let chosen = choose(&choice, modules, |end| chance.below(end));
+    say(&chosen);
+    Ok(chosen)
+}
+
+fn given(configuration: &Configuration, asked: &Asked<'_>) -> anyhow::Result<Vec<Preset>> {
+    if !asked.files.is_empty() {
+        let path = &asked.files[asked.round % asked.files.len()];
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("failed to read presets from {}", path.display()))?;
+        return read(&text).with_context(|| format!("{} is not a file of presets", path.display()));
+    }
+    match &configuration.settings().presets.env_presets {
+        Some(text) => read(text.as_str()).context("SANDBOX_ENV_PRESETS holds no presets"),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Says where presets come from.
+fn say(chosen: &[Chosen]) {
+    let words = [
+        (Origin::Given, "given"),
+        (Origin::Generated, "made by chance"),
+        (Origin::Canonical, "canonical"),
+        (Origin::Coverage, "added so that everything is met"),
+        (Origin::Keyword, "added for words in paths"),
+    ];
+    let parts: Vec<String> = words
+        .iter()
+        .filter_map(|(origin, word)| {
+            let count = chosen.iter().filter(|one| one.origin == *origin).count();
+            (count > 0).then(|| format!("{count} {word}"))
+        })
+        .collect();
+    note(&format!("under {}: {}", count(chosen.len(), "preset"), parts.join(", ")));
+}

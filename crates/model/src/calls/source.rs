@@ -1,0 +1,201 @@
+//! Recipes as Python source that makes exactly the value: nothing is shortened.
+
+use std::collections::BTreeSet;
+
+use super::recipe::{Many, Recipe, Written, float_text};
+
+/// What source needs around it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Modules to import.
+    pub imports: BTreeSet<String>,
+    /// Names of functions of [`HELPERS`].
+    pub helpers: BTreeSet<&'static str>,
+}
+
+/// Functions that some values need, by name.
+pub const HELPERS: [(&str, &str); 5] = [
+    ("awaitable", "async def awaitable(value):\n    return value\n"),
+    (
+        "async_function",
+        "def async_function(value):\n    async def function(*args, **kwargs):\n        return value\n\n    \
+         return function\n",
+    ),
+    ("async_iterator", "async def async_iterator(values):\n    for value in values:\n        yield value\n"),
+    (
+        "nested",
+        "def nested(value, depth):\n    for _ in range(depth):\n        value = [value]\n    return value\n",
+    ),
+    ("evaluated", "def evaluated(source, module):\n    return eval(source, vars(module))\n"),
+];
+
+impl Recipe {
+    /// The source of an expression that makes the value.
+    pub fn source(&self, needs: &mut Needs) -> String {
+        let mut import = |module: &str| {
+            needs.imports.insert(module.to_owned());
+        };
+        match self {
+            Self::Text(text) => literal(text),
+            Self::Many(kind, items) => many(*kind, items, needs),
+            Self::Dict(class, pairs) => {
+                let inside: Vec<_> = pairs
+                    .iter()
+                    .map(|(key, value)| format!("{}: {}", key.source(needs), value.source(needs)))
+                    .collect();
+                let text = format!("{{{}}}", inside.join(", "));
+                match class {
+                    None => text,
+                    Some(class) => format!("{}({text})", path(class, needs)),
+                }
+            }
+            Self::Written(kind, text) => written(*kind, text, needs),
+            Self::Seconds(seconds) => {
+                import("datetime");
+                format!("datetime.timedelta(seconds={seconds:?})")
+            }
+            Self::Zone(minutes) => {
+                import("datetime");
+                format!("datetime.timezone(datetime.timedelta(minutes={minutes}))")
+            }
+            Self::Namespace(fields) => {
+                import("types");
+                format!("types.SimpleNamespace({})", named(fields, needs).join(", "))
+            }
+            Self::Member(class, name) => format!("{}.{name}", path(class, needs)),
+            Self::Class(class) => path(class, needs),
+            Self::New { class, arguments, keywords } => {
+                let mut all: Vec<String> = arguments.iter().map(|value| value.source(needs)).collect();
+                all.extend(named(keywords, needs));
+                format!("{}({})", path(class, needs), all.join(", "))
+            }
+            Self::Function(value) => format!("(lambda *args, **kwargs: {})", value.source(needs)),
+            Self::AsyncFunction(value) => helper("async_function", &[value], "", needs),
+            Self::Awaitable(value) => helper("awaitable", &[value], "", needs),
+            Self::Repeated(value, count) => format!("{} * {count}", value.source(needs)),
+            Self::Nested(value, depth) => helper("nested", &[value], &format!(", {depth}"), needs),
+            Self::Source(module, text) => {
+                import(module);
+                needs.helpers.insert("evaluated");
+                format!("evaluated({}, {module})", literal(text))
+            }
+            // What is shown of these is already exact.
+            Self::None
+            | Self::Bool(_)
+            | Self::Int(_)
+            | Self::Escaped(_)
+            | Self::Bytes(_)
+            | Self::Range(..) => self.to_string(),
+            Self::Float(value) if value.is_finite() => format!("{value:?}"),
+            Self::Float(value) => format!("float('{}')", float_text(*value)),
+        }
+    }
+}
+
+fn helper(name: &'static str, values: &[&Recipe], rest: &str, needs: &mut Needs) -> String {
+    needs.helpers.insert(name);
+    let values: Vec<_> = values.iter().map(|value| value.source(needs)).collect();
+    format!("{name}({}{rest})", values.join(", "))
+}
+
+fn named(fields: &[(String, Recipe)], needs: &mut Needs) -> Vec<String> {
+    fields.iter().map(|(name, value)| format!("{name}={}", value.source(needs))).collect()
+}
+
+/// `package.module:Class.Inner` as an expression.
+pub fn path(class: &str, needs: &mut Needs) -> String {
+    let (module, name) = class.split_once(':').unwrap_or(("builtins", class));
+    needs.imports.insert(module.to_owned());
+    format!("{module}.{name}")
+}
+
+fn many(kind: Many, items: &[Recipe], needs: &mut Needs) -> String {
+    let inside = items.iter().map(|item| item.source(needs)).collect::<Vec<_>>().join(", ");
+    match (kind, items.len()) {
+        (Many::List, _) => format!("[{inside}]"),
+        (Many::Tuple, 1) => format!("({inside},)"),
+        (Many::Tuple, _) => format!("({inside})"),
+        (Many::Set, 0) => "set()".to_owned(),
+        (Many::Set, _) => format!("{{{inside}}}"),
+        (Many::FrozenSet, _) => format!("frozenset([{inside}])"),
+        (Many::Deque, _) => {
+            needs.imports.insert("collections".into());
+            format!("collections.deque([{inside}])")
+        }
+        (Many::Iterator, _) => format!("iter([{inside}])"),
+        (Many::AsyncIterator, _) => {
+            needs.helpers.insert("async_iterator");
+            format!("async_iterator([{inside}])")
+        }
+    }
+}
+
+fn written(kind: Written, text: &str, needs: &mut Needs) -> String {
+    let text = literal(text);
+    let (module, source) = match kind {
+        Written::Complex => ("builtins", format!("complex({text})")),
+        Written::Path => ("pathlib", format!("pathlib.Path({text})")),
+        Written::DateTime => ("datetime", format!("datetime.datetime.fromisoformat({text})")),
+        Written::Date => ("datetime", format!("datetime.date.fromisoformat({text})")),
+        Written::Time => ("datetime", format!("datetime.time.fromisoformat({text})")),
+        Written::Decimal => ("decimal", format!("decimal.Decimal({text})")),
+        Written::Fraction => ("fractions", format!("fractions.Fraction({text})")),
+        Written::Uuid => ("uuid", format!("uuid.UUID({text})")),
+        Written::Pattern => ("re", format!("re.compile({text})")),
+        Written::TextFile => ("io", format!("io.StringIO({text})")),
+        Written::BinaryFile => ("io", format!("io.BytesIO(bytes.fromhex({text}))")),
+        Written::ByteArray => ("builtins", format!("bytearray.fromhex({text})")),
+        Written::MemoryView => ("builtins", format!("memoryview(bytes.fromhex({text}))")),
+        Written::Module => ("importlib", format!("importlib.import_module({text})")),
+    };
+    if module != "builtins" {
+        needs.imports.insert(module.into());
+    }
+    source
+}
+
+/// A text as a literal of Python, in ASCII.
+pub fn literal(text: &str) -> String {
+    let mut source = String::from("'");
+    for character in text.chars() {
+        match character {
+            '\'' => source.push_str("\\'"),
+            '\\' => source.push_str("\\\\"),
+            '\n' => source.push_str("\\n"),
+            character if character.is_ascii_graphic() || character == ' ' => source.push(character),
+            character if u32::from(character) < 0x100 => {
+                source.push_str(&format!("\\x{:02x}", u32::from(character)))
+            }
+            character if u32::from(character) < 0x1_0000 => {
+                source.push_str(&format!("\\u{:04x}", u32::from(character)));
+            }
+            character => source.push_str(&format!("\\U{:08x}", u32::from(character))),
+        }
+    }
+    source.push('\'');
+    source
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_shortened_and_everything_is_named() {
+        let mut needs = Needs::default();
+        let object = Recipe::New {
+            class: "shop.cart:Cart".into(),
+            arguments: vec![Recipe::text("é\u{1f600}'\n")],
+            keywords: vec![("when".into(), Recipe::Written(Written::Date, "2026-01-01".into()))],
+        };
+        assert_eq!(
+            object.source(&mut needs),
+            "shop.cart.Cart('\\xe9\\U0001f600\\'\\n', when=datetime.date.fromisoformat('2026-01-01'))"
+        );
+        assert_eq!(needs.imports, BTreeSet::from(["datetime".to_owned(), "shop.cart".to_owned()]));
+        let long = Recipe::text("x".repeat(300)).source(&mut needs);
+        assert_eq!(long.len(), 302);
+        let nested = Recipe::Nested(Box::new(Recipe::Int(1)), 9).source(&mut needs);
+        assert_eq!((nested.as_str(), needs.helpers.contains("nested")), ("nested(1, 9)", true));
+    }
+}

@@ -1,0 +1,245 @@
+//! Which presets a run has: those that were given, those that are made, and those that every module meets anyway.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+
+use super::{FailureMode, Preset, PresetError, Profile, Severity, canonical, generate};
+use crate::settings::PresetMode;
+
+/// Where a preset comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// A file or a variable.
+    Given,
+    /// Made by chance.
+    Generated,
+    /// A canonical profile.
+    Canonical,
+    /// What is compared with: nothing is done to the call.
+    Baseline,
+    /// Added so that every module meets it.
+    Coverage,
+    /// Added because of a word in the path of a module.
+    Keyword,
+}
+
+/// A preset of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Chosen {
+    /// The preset.
+    pub preset: Preset,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The paths of the modules that it is for; nothing means all of them.
+    pub modules: Option<Vec<String>>,
+}
+
+/// What presets are chosen from.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Those that were given.
+    pub given: Vec<Preset>,
+    /// Whether presets are made when none were given.
+    pub generate: bool,
+    /// How they are made.
+    pub mode: PresetMode,
+    /// How many are made by chance.
+    pub count: usize,
+    /// Which profiles belong to a word in the path of a module.
+    pub keywords: BTreeMap<String, Vec<Profile>>,
+}
+
+/// Words in paths, and the profiles that such modules meet at their high severity.
+pub fn default_keywords() -> BTreeMap<String, Vec<Profile>> {
+    let table: [(&str, &[Profile]); 9] = [
+        ("api", &[Profile::HighLatencyApi, Profile::FlakyUpstream]),
+        ("auth", &[Profile::UserMisuse, Profile::HostileInput]),
+        ("cache", &[Profile::ConcurrencySpike]),
+        ("client", &[Profile::HighLatencyApi, Profile::FlakyUpstream]),
+        ("concurrency", &[Profile::ConcurrencySpike]),
+        ("database", &[Profile::HighLatencyApi, Profile::ConcurrencySpike]),
+        ("parser", &[Profile::HostileInput]),
+        ("queue", &[Profile::ConcurrencySpike]),
+        ("schema", &[Profile::SchemaDrift]),
+    ];
+    table.into_iter().map(|(word, profiles)| (word.to_owned(), profiles.to_vec())).collect()
+}
+
+/// The `keyword_profiles` of `sandbox_settings.yaml`, laid over the defaults.
+pub fn keywords(
+    own: &serde_json::Map<String, serde_json::Value>,
+) -> Result<BTreeMap<String, Vec<Profile>>, PresetError> {
+    let mut all = default_keywords();
+    for (word, profiles) in own {
+        let names = match profiles {
+            serde_json::Value::String(name) => vec![name.clone()],
+            serde_json::Value::Array(names) => names
+                .iter()
+                .map(|name| name.as_str().map_or_else(|| name.to_string(), str::to_owned))
+                .collect(),
+            other => return Err(PresetError::unknown_profile(&other.to_string())),
+        };
+        let profiles = names
+            .iter()
+            .map(|name| Profile::of_name(name).ok_or_else(|| PresetError::unknown_profile(name)))
+            .collect::<Result<_, _>>()?;
+        all.insert(word.to_lowercase(), profiles);
+    }
+    Ok(all)
+}
+
+/// Chooses the presets of a run over these modules. `number` is where chance comes from.
+pub fn choose(choice: &Choice, modules: &[String], number: impl FnMut(usize) -> usize) -> Vec<Chosen> {
+    let for_all = |origin| move |preset| Chosen { preset, origin, modules: None };
+    let mut chosen: Vec<Chosen> = if !choice.given.is_empty() {
+        choice.given.iter().cloned().map(for_all(Origin::Given)).collect()
+    } else if !choice.generate {
+        Vec::new()
+    } else {
+        match choice.mode {
+            PresetMode::Canonical => both_severities().map(for_all(Origin::Canonical)).collect(),
+            PresetMode::Random => {
+                generate(choice.count, number).into_iter().map(for_all(Origin::Generated)).collect()
+            }
+        }
+    };
+    let has_baseline = chosen.iter().any(|one| one.preset.is_baseline());
+    let mut all = Vec::new();
+    if !has_baseline {
+        all.push(for_all(Origin::Baseline)(Preset::named("normal")));
+    }
+    // What is compared with comes first.
+    chosen.sort_by_key(|one| !one.preset.is_baseline());
+    all.append(&mut chosen);
+    let covered = all.iter().flat_map(|one| one.preset.failure_modes()).collect::<Vec<_>>();
+    // Whoever gives presets gets those, and the four that every module meets; without any, all that can be done.
+    let missing: Vec<Preset> = if choice.given.is_empty() && choice.generate {
+        everything()
+    } else {
+        Profile::COVERED.map(|profile| canonical(profile, Severity::Low)).to_vec()
+    };
+    for preset in missing {
+        if preset.failure_modes().iter().any(|mode| !covered.contains(mode)) {
+            all.push(for_all(Origin::Coverage)(preset));
+        }
+    }
+    all.extend(by_keyword(&choice.keywords, modules));
+    all
+}
+
+fn both_severities() -> impl Iterator<Item = Preset> {
+    Profile::ALL.into_iter().flat_map(|profile| Severity::ALL.map(|severity| canonical(profile, severity)))
+}
+
+/// One preset of each kind of stress: the canonical profiles at their low severity, and a starved machine.
+fn everything() -> Vec<Preset> {
+    let strain = |mode: FailureMode, key: &'static str, value: serde_json::Value| {
+        Preset::of([
+            ("SCENARIO_NAME", json!(mode.name())),
+            ("FAILURE_MODES", json!([mode.name()])),
+            (key, value),
+        ])
+    };
+    let mut all: Vec<Preset> =
+        Profile::ALL.into_iter().map(|profile| canonical(profile, Severity::Low)).collect();
+    all.push(strain(FailureMode::ResourceStrain, "CPU_LIMIT", json!("0.2")));
+    all.push(strain(FailureMode::Memory, "MEMORY_LIMIT", json!("64Mi")));
+    all.push(strain(FailureMode::Disk, "DISK_LIMIT", json!("1Mi")));
+    all.push(strain(FailureMode::Timeout, "TIMEOUT", json!(0.5)));
+    all
+}
+
+/// Modules whose path has a word meet the profiles of the word at their high severity.
+fn by_keyword(keywords: &BTreeMap<String, Vec<Profile>>, modules: &[String]) -> Vec<Chosen> {
+    let mut found: BTreeMap<Profile, Vec<String>> = BTreeMap::new();
+    for module in modules {
+        let path = module.to_lowercase();
+        let words = keywords.iter().filter(|(word, _)| path.contains(word.as_str()));
+        for profile in words.flat_map(|(_, profiles)| profiles) {
+            let of_profile = found.entry(*profile).or_default();
+            if of_profile.last() != Some(module) {
+                of_profile.push(module.clone());
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(profile, modules)| Chosen {
+            preset: canonical(profile, Severity::High),
+            origin: Origin::Keyword,
+            modules: Some(modules),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choice() -> Choice {
+        Choice {
+            given: Vec::new(),
+            generate: true,
+            mode: PresetMode::Random,
+            count: 2,
+            keywords: BTreeMap::new(),
+        }
+    }
+
+    fn names(choice: &Choice) -> Vec<String> {
+        choose(choice, &[], |_| 0).iter().map(|one| one.preset.name().to_owned()).collect()
+    }
+
+    #[test]
+    fn without_presets_some_are_made_and_everything_is_met() {
+        let names = names(&choice());
+        assert_eq!(names[..3], ["normal", "generated_1", "generated_2"]);
+        for name in ["hostile_input", "user_misuse", "concurrency_spike", "schema_drift", "memory", "disk"] {
+            assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
+        }
+    }
+
+    #[test]
+    fn given_presets_are_completed_by_the_four_profiles_and_what_is_compared_with() {
+        let given = vec![canonical(Profile::HostileInput, Severity::High)];
+        let names = names(&Choice { given, ..choice() });
+        assert_eq!(
+            names,
+            ["normal", "hostile_input", "high_latency_api", "user_misuse", "concurrency_spike"]
+        );
+    }
+
+    #[test]
+    fn without_generation_there_is_the_empty_preset_and_the_four_profiles() {
+        let names = names(&Choice { generate: false, ..choice() });
+        assert_eq!(
+            names,
+            ["normal", "high_latency_api", "hostile_input", "user_misuse", "concurrency_spike"]
+        );
+    }
+
+    #[test]
+    fn canonical_mode_has_both_severities() {
+        let chosen = choose(&Choice { mode: PresetMode::Canonical, ..choice() }, &[], |_| 0);
+        let hostile = chosen.iter().filter(|one| one.preset.name() == "hostile_input").count();
+        assert_eq!(hostile, 2);
+    }
+
+    #[test]
+    fn a_word_in_the_path_of_a_module_adds_its_profiles_for_that_module() {
+        let own = json!({"cart": ["user_misuse"], "parser": "schema_drift"});
+        let keywords = keywords(own.as_object().unwrap()).unwrap();
+        let modules = ["shop/cart.py".to_owned(), "shop/csv_parser.py".to_owned(), "shop/tax.py".to_owned()];
+        let chosen = choose(&Choice { keywords, ..choice() }, &modules, |_| 0);
+        let added: Vec<(&str, Option<&[String]>)> = chosen
+            .iter()
+            .filter(|one| one.origin == Origin::Keyword)
+            .map(|one| (one.preset.name(), one.modules.as_deref()))
+            .collect();
+        assert_eq!(added, [("user_misuse", Some(&modules[..1])), ("schema_drift", Some(&modules[1..2]))]);
+        let wrong = json!({"cart": ["user_missuse"]});
+        let error = super::keywords(wrong.as_object().unwrap()).unwrap_err().to_string();
+        assert!(error.contains("user_misuse"), "{error}");
+    }
+}

@@ -1,0 +1,108 @@
+//! One call with everything that is needed to make it, now or again.
+
+use std::time::Duration;
+
+use menace_model::calls::Recipe;
+use menace_sandbox::native::CallSpec;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::circumstances::Circumstances;
+use crate::stubs::Stub;
+use crate::target::Target;
+
+/// One call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// As Python imports it.
+    pub module: String,
+    /// The section, as its qualified name in the module.
+    pub function: String,
+    /// The file, from the root of the repository.
+    pub path: String,
+    /// Where the section begins.
+    pub line: u32,
+    /// Exceptions that its docstring declares.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<String>,
+    /// With what.
+    pub stub: Stub,
+    /// The chance of the call itself.
+    pub seed: u64,
+    /// What is done to it.
+    pub circumstances: Circumstances,
+    /// How long it may take in all.
+    pub timeout_ms: u64,
+    /// Its docstring has examples, and they are run instead of a call.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub examples: bool,
+}
+
+impl Call {
+    /// A call of a target.
+    pub fn new(
+        target: &Target,
+        circumstances: &Circumstances,
+        stub: Stub,
+        seed: u64,
+        usual_timeout: Duration,
+    ) -> Self {
+        let timeout = circumstances.timeout(usual_timeout);
+        Self {
+            module: target.module.clone(),
+            function: target.section.name.clone(),
+            path: target.path.clone(),
+            line: target.section.line,
+            declared: target.section.raises.clone(),
+            stub,
+            seed,
+            circumstances: circumstances.clone(),
+            timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
+            examples: false,
+        }
+    }
+
+    /// `module:qualname`.
+    pub fn section(&self) -> String {
+        format!("{}:{}", self.module, self.function)
+    }
+
+    /// As an executor takes it.
+    pub fn spec(&self) -> CallSpec {
+        self.spec_of(self.request())
+    }
+
+    /// The same, and the harness shows the whole traceback.
+    pub fn spec_with_traceback(&self) -> CallSpec {
+        let mut request = self.request();
+        request["traceback"] = true.into();
+        self.spec_of(request)
+    }
+
+    fn spec_of(&self, request: Value) -> CallSpec {
+        CallSpec::new(request)
+            .timeout(Duration::from_millis(self.timeout_ms))
+            .limits(self.circumstances.limits)
+    }
+
+    fn request(&self) -> Value {
+        let stub = &self.stub;
+        let keywords: Value =
+            stub.keywords.iter().map(|(name, value)| (name.clone(), value.to_json())).collect();
+        let mut request = json!({
+            "kind": if self.examples { "examples" } else { "call" },
+            "module": self.module,
+            "function": self.function,
+            "owner": stub.owner.as_ref().map(Recipe::to_json),
+            "arguments": stub.arguments.iter().map(Recipe::to_json).collect::<Vec<_>>(),
+            "keywords": keywords,
+            "seed": self.seed,
+            "watch": stub.is_wrong || stub.is_doubtful,
+        });
+        if let Some(burst) = self.circumstances.burst {
+            request["threads"] = burst.threads.into();
+            request["tasks"] = burst.tasks.into();
+        }
+        request
+    }
+}

@@ -1,0 +1,307 @@
+//! What is done to the calls of a preset, and how one sees that it happened.
+
+use std::time::Duration;
+
+use menace_model::presets::{FailureMode, Preset};
+use menace_sandbox::native::CallLimits;
+use serde::{Deserialize, Serialize};
+
+use crate::stubs::Strategy;
+
+/// What is done to calls.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Circumstances {
+    /// The name of the preset.
+    pub scenario: String,
+    /// Of a canonical profile: `low` or `high`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub severity: Option<String>,
+    /// How arguments are chosen.
+    pub strategy: Strategy,
+    /// The share of the fields of records that drift.
+    pub drift: f64,
+    /// So many calls at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst: Option<Burst>,
+    /// What a call may use.
+    #[serde(default)]
+    pub limits: CallLimits,
+    /// How long the call itself may take, without the import of its module.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub within_ms: Option<u64>,
+    /// What must have been seen for a call to count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub proofs: Vec<Proof>,
+    /// How many calls of each section.
+    pub calls: usize,
+    /// Nothing is done, so that others can be compared with it.
+    pub is_baseline: bool,
+    /// Why none of it can be done; the cells are void.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub impossible: Option<String>,
+    /// Keys of the preset that change nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_effect: Vec<String>,
+}
+
+/// Threads and tasks that call a section at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Burst {
+    /// Threads.
+    pub threads: u32,
+    /// Tasks of an event loop, for coroutines.
+    pub tasks: u32,
+}
+
+/// What shows that something was done to a call. A call counts if one of them was seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// Calls overlapped.
+    Overlap,
+    /// The CPU quota held it back.
+    Throttled,
+    /// More than half of the memory limit was used, or it was hit.
+    Memory,
+    /// The disk was full.
+    Disk,
+    /// A limit on its time was set, which is always so.
+    Deadline,
+}
+
+/// How many calls a cell has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Without anything done.
+    pub normal: usize,
+    /// With hostile, wrong or drifted arguments.
+    pub inputs: usize,
+    /// Bursts.
+    pub bursts: usize,
+    /// On a machine with less of something.
+    pub strain: usize,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { normal: 8, inputs: 12, bursts: 2, strain: 2 }
+    }
+}
+
+/// Cores when a preset strains the CPU and does not say how much.
+const STRAINED_CPUS: f64 = 0.2;
+/// Bytes when a preset strains memory and does not say how much.
+const STRAINED_MEMORY: u64 = 64 << 20;
+/// Bytes when a preset strains the disk and does not say how much.
+const STRAINED_DISK: u64 = 1 << 20;
+/// Milliseconds when a preset strains time and does not say how much.
+const STRAINED_MS: u64 = 500;
+/// `THREAT_INTENSITY` of the low profiles, at which a cell has its usual number of calls.
+const USUAL_HOSTILITY: f64 = 30.0;
+const USUAL_MISUSE: f64 = 20.0;
+
+/// Keys whose effect needs a network between the call and the world.
+const NETWORK_KEYS: [&str; 9] = [
+    "NETWORK_LATENCY_MS",
+    "NETWORK_JITTER_MS",
+    "PACKET_LOSS",
+    "PACKET_DUPLICATION",
+    "BANDWIDTH_LIMIT",
+    "MIN_BANDWIDTH",
+    "MAX_BANDWIDTH",
+    "UPSTREAM_FAILURES",
+    "UPSTREAM_REQUESTS",
+];
+/// Keys that belong to other backends and to the adaptation of presets.
+const OTHER_KEYS: [&str; 3] = ["SECURITY_LEVEL", "OS_TYPE", "VM_SETTINGS"];
+
+impl Circumstances {
+    /// Those of a preset.
+    pub fn of(preset: &Preset, counts: Counts) -> Self {
+        let mut made = Self {
+            scenario: preset.name().to_owned(),
+            severity: preset.text("SEVERITY").map(str::to_owned),
+            strategy: Strategy::Typical,
+            drift: share(preset),
+            burst: None,
+            limits: limits(preset),
+            within_ms: preset.number("TIMEOUT").map(milliseconds),
+            proofs: Vec::new(),
+            calls: counts.strain,
+            is_baseline: preset.is_baseline(),
+            impossible: None,
+            without_effect: without_effect(preset),
+        };
+        match preset.text("SANDBOX_STUB_STRATEGY") {
+            Some("hostile") => made.strategy = Strategy::Hostile,
+            Some("misuse") => made.strategy = Strategy::Misuse,
+            _ => {}
+        }
+        let modes = preset.failure_modes();
+        let needs_network = |mode: &FailureMode| !does(*mode, &mut made.clone(), preset);
+        if !modes.is_empty() && modes.iter().all(needs_network) {
+            made.impossible =
+                Some("it needs a network that can be disturbed, which calls do not have".into());
+        }
+        for mode in modes {
+            does(mode, &mut made, preset);
+        }
+        made.calls = made.count(preset, counts);
+        made
+    }
+
+    fn count(&self, preset: &Preset, counts: Counts) -> usize {
+        let scaled = |usual: f64| {
+            let share = preset.number("THREAT_INTENSITY").map_or(1.0, |intensity| intensity / usual);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "an intensity is at most 100, so this is small and not negative"
+            )]
+            let count = (counts.inputs as f64 * share).round() as usize;
+            count.max(1)
+        };
+        match self.strategy {
+            _ if self.is_baseline => counts.normal,
+            _ if self.burst.is_some() => counts.bursts,
+            Strategy::Hostile => scaled(USUAL_HOSTILITY),
+            Strategy::Misuse => scaled(USUAL_MISUSE),
+            Strategy::Drift => counts.inputs,
+            Strategy::Typical => counts.strain,
+        }
+    }
+
+    /// Whether its calls have the arguments of the baseline, so that each has one there to be compared with.
+    pub fn is_paired(&self) -> bool {
+        self.strategy == Strategy::Typical && !self.is_baseline
+    }
+
+    /// How long a call may take in all, the import included, if it usually may take so long.
+    pub fn timeout(&self, usual: Duration) -> Duration {
+        // With a fifth of a core everything takes five times as long; a quota throttles, it does not kill.
+        let slower = self.limits.cpus.filter(|cpus| *cpus < 1.0).map_or(1.0, |cpus| 1.0 / cpus);
+        usual.mul_f64(slower) + Duration::from_millis(self.within_ms.unwrap_or(0))
+    }
+}
+
+/// Does what a mode says; false when that needs a network or a faulty disk.
+fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) -> bool {
+    match mode {
+        FailureMode::HostileInput => to.strategy = Strategy::Hostile,
+        FailureMode::UserMisuse => to.strategy = Strategy::Misuse,
+        FailureMode::SchemaDrift => to.strategy = Strategy::Drift,
+        FailureMode::ConcurrencySpike => {
+            let count = |key, usual| preset.number(key).map_or(usual, whole);
+            to.burst =
+                Some(Burst { threads: count("THREAD_BURST", 10), tasks: count("ASYNC_TASK_BURST", 20) });
+            to.proofs.push(Proof::Overlap);
+        }
+        FailureMode::ResourceStrain | FailureMode::IoCpuStrain | FailureMode::Cpu | FailureMode::CpuSpike => {
+            to.limits.cpus.get_or_insert(STRAINED_CPUS);
+            to.proofs.push(Proof::Throttled);
+        }
+        FailureMode::Memory => {
+            to.limits.memory.get_or_insert(STRAINED_MEMORY);
+            to.proofs.push(Proof::Memory);
+        }
+        FailureMode::Disk => {
+            to.limits.disk.get_or_insert(STRAINED_DISK);
+            to.proofs.push(Proof::Disk);
+        }
+        FailureMode::Timeout => {
+            to.within_ms.get_or_insert(STRAINED_MS);
+            to.proofs.push(Proof::Deadline);
+        }
+        FailureMode::HighLatency
+        | FailureMode::HighLatencyApi
+        | FailureMode::LatencySpike
+        | FailureMode::FlakyUpstream
+        | FailureMode::Network
+        | FailureMode::NetworkPartition
+        | FailureMode::ChaoticFailure
+        | FailureMode::DiskCorruption => return false,
+    }
+    true
+}
+
+fn limits(preset: &Preset) -> CallLimits {
+    CallLimits {
+        cpus: preset.number("CPU_LIMIT").filter(|cpus| *cpus > 0.0),
+        memory: preset.bytes("MEMORY_LIMIT").filter(|bytes| *bytes > 0),
+        disk: preset.bytes("DISK_LIMIT").filter(|bytes| *bytes > 0),
+    }
+}
+
+fn share(preset: &Preset) -> f64 {
+    match (preset.number("SCHEMA_MISMATCHES"), preset.number("SCHEMA_CHECKS")) {
+        (Some(mismatches), Some(checks)) if checks > 0.0 => (mismatches / checks).min(1.0),
+        _ => 0.0,
+    }
+}
+
+fn without_effect(preset: &Preset) -> Vec<String> {
+    let is_without =
+        |key: &&String| NETWORK_KEYS.contains(&key.as_str()) || OTHER_KEYS.contains(&key.as_str());
+    preset.values().keys().filter(is_without).cloned().collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "presets hold no negative numbers, and a larger one is cut off"
+)]
+fn whole(number: f64) -> u32 {
+    number.clamp(0.0, 10_000.0) as u32
+}
+
+fn milliseconds(seconds: f64) -> u64 {
+    u64::from(whole(seconds.min(10.0) * 1000.0)) + u64::from(whole((seconds - 10.0).max(0.0))) * 1000
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_model::presets::{Profile, Severity, canonical, read};
+
+    use super::*;
+
+    fn of(text: &str) -> Circumstances {
+        Circumstances::of(&read(text).unwrap()[0], Counts::default())
+    }
+
+    #[test]
+    fn canonical_profiles_do_what_they_say() {
+        let of = |profile, severity| Circumstances::of(&canonical(profile, severity), Counts::default());
+        let low = of(Profile::HostileInput, Severity::Low);
+        assert_eq!((low.strategy, low.calls), (Strategy::Hostile, 12));
+        assert_eq!(of(Profile::HostileInput, Severity::High).calls, 20);
+        let burst = of(Profile::ConcurrencySpike, Severity::High);
+        assert_eq!(burst.burst, Some(Burst { threads: 50, tasks: 100 }));
+        assert!(burst.is_paired());
+        let drift = of(Profile::SchemaDrift, Severity::High);
+        assert!((drift.drift - 0.2).abs() < 1e-9);
+        assert!(of(Profile::HighLatencyApi, Severity::Low).impossible.is_some());
+    }
+
+    #[test]
+    fn limits_of_a_preset_hold_whatever_its_modes() {
+        let made = of(r#"{"CPU_LIMIT": "0.5", "MEMORY_LIMIT": "128Mi", "TIMEOUT": 2, "PACKET_LOSS": 5}"#);
+        assert_eq!((made.limits.cpus, made.limits.memory), (Some(0.5), Some(128 << 20)));
+        assert_eq!((made.within_ms, made.is_baseline, made.proofs.len()), (Some(2000), false, 0));
+        assert_eq!(made.without_effect, ["PACKET_LOSS"]);
+        assert_eq!(made.timeout(Duration::from_secs(5)), Duration::from_secs(12));
+    }
+
+    #[test]
+    fn a_mode_without_a_figure_has_a_usual_one() {
+        let made = of(r#"{"FAILURE_MODES": "memory,disk"}"#);
+        assert_eq!((made.limits.memory, made.limits.disk), (Some(STRAINED_MEMORY), Some(STRAINED_DISK)));
+        assert_eq!(made.proofs, [Proof::Memory, Proof::Disk]);
+        assert_eq!(of("{}").calls, 8);
+    }
+
+    #[test]
+    fn a_mode_that_can_be_done_is_done_beside_one_that_cannot() {
+        let made = of(r#"{"FAILURE_MODES": ["network", "hostile_input"]}"#);
+        assert_eq!((made.strategy, made.impossible), (Strategy::Hostile, None));
+    }
+}

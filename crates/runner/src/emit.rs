@@ -1,0 +1,125 @@
+//! A failure as a test of pytest that fails today for the same reason.
+
+use std::fmt::Write as _;
+
+use menace_model::calls::{HELPERS, Needs, OutcomeKind, literal, path};
+
+use crate::call::Call;
+
+/// A test that fails as long as the call does; nothing for what only a sandbox can show.
+pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
+    let mut needs = Needs::default();
+    needs.imports.extend(["asyncio".to_owned(), "inspect".to_owned(), "itertools".to_owned()]);
+    let body = if call.examples { examples(call, &mut needs) } else { invocation(call, &mut needs) };
+    let test = match kind {
+        OutcomeKind::Crash | OutcomeKind::Wrong if call.circumstances.burst.is_some() => {
+            burst(call, &mut needs)
+        }
+        OutcomeKind::Crash | OutcomeKind::Wrong => "    call()\n".to_owned(),
+        OutcomeKind::Timeout => within(call, &mut needs),
+        OutcomeKind::Oom => limited("RLIMIT_AS", call.circumstances.limits.memory? + INTERPRETER, &mut needs),
+        OutcomeKind::DiskFull => limited("RLIMIT_FSIZE", call.circumstances.limits.disk?, &mut needs),
+        OutcomeKind::Denied
+        | OutcomeKind::Flaky
+        | OutcomeKind::Ok
+        | OutcomeKind::Rejected
+        | OutcomeKind::Void
+        | OutcomeKind::HarnessError => return None,
+    };
+    let mut file = format!(
+        "\"\"\"{} · {}: {}\n\nWritten by menace.\n\"\"\"\n\n",
+        call.section(),
+        call.circumstances.scenario,
+        one_line(reason)
+    );
+    for module in needs.imports.iter().filter(|module| *module != "builtins") {
+        let _ = writeln!(file, "import {module}");
+    }
+    file.push('\n');
+    for (_, source) in HELPERS.iter().filter(|(name, _)| needs.helpers.contains(name)) {
+        let _ = write!(file, "\n{source}\n");
+    }
+    let _ = write!(file, "\n{SETTLE}\n\ndef call():\n{body}\n\n");
+    let name: String =
+        call.function.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' }).collect();
+    let _ = write!(file, "def test_{}():\n{test}", name.to_lowercase().trim_matches('_'));
+    Some(file)
+}
+
+/// What an interpreter with a small test has mapped before it begins.
+const INTERPRETER: u64 = 512 << 20;
+
+const SETTLE: &str = "\
+def settle(value):
+    \"\"\"Waits for what is awaited and takes what is yielded.\"\"\"
+    if inspect.iscoroutine(value):
+        return asyncio.run(value)
+    if inspect.isgenerator(value):
+        return list(itertools.islice(value, 1000))
+    return value
+";
+
+fn one_line(text: &str) -> String {
+    let text: String = text.chars().take(200).collect();
+    text.replace(['\n', '"', '\\'], " ")
+}
+
+fn invocation(call: &Call, needs: &mut Needs) -> String {
+    let stub = &call.stub;
+    let mut all: Vec<String> = stub.arguments.iter().map(|value| value.source(needs)).collect();
+    all.extend(stub.keywords.iter().map(|(name, value)| format!("{name}={}", value.source(needs))));
+    let arguments = all.join(", ");
+    let Some(owner) = &stub.owner else {
+        let function = path(&call.section(), needs);
+        return format!("    return settle({function}({arguments}))\n");
+    };
+    let (class, name) = call.function.rsplit_once('.').unwrap_or(("", &call.function));
+    let class = class.rsplit('.').next().unwrap_or(class).trim_start_matches('_');
+    let is_private = name.starts_with("__") && !name.ends_with("__");
+    let name = if is_private { format!("_{class}{name}") } else { name.to_owned() };
+    format!(
+        "    target = {}\n    member = getattr(target, {})\n    return settle(member({arguments}) if callable(member) else member)\n",
+        owner.source(needs),
+        literal(&name)
+    )
+}
+
+fn examples(call: &Call, needs: &mut Needs) -> String {
+    needs.imports.insert("doctest".into());
+    let function = path(&call.section(), needs);
+    format!(
+        "    tests = doctest.DocTestFinder().find({function}, globs=dict(vars({})))\n    \
+         runner = doctest.DocTestRunner()\n    for test in tests:\n        runner.run(test)\n    \
+         assert runner.failures == 0\n",
+        call.module
+    )
+}
+
+fn burst(call: &Call, needs: &mut Needs) -> String {
+    needs.imports.insert("threading".into());
+    let threads = call.circumstances.burst.map_or(10, |burst| burst.threads.max(2));
+    format!(
+        "    failures = []\n    barrier = threading.Barrier({threads})\n\n    def body():\n        barrier.wait()\n        \
+         try:\n            call()\n        except BaseException as error:\n            failures.append(error)\n\n    \
+         running = [threading.Thread(target=body) for _ in range({threads})]\n    for thread in running:\n        \
+         thread.start()\n    for thread in running:\n        thread.join()\n    assert failures == []\n"
+    )
+}
+
+fn within(call: &Call, needs: &mut Needs) -> String {
+    needs.imports.insert("threading".into());
+    let seconds = call.circumstances.within_ms.unwrap_or(call.timeout_ms) as f64 / 1e3;
+    format!(
+        "    thread = threading.Thread(target=call, daemon=True)\n    thread.start()\n    \
+         thread.join({seconds:?})\n    assert not thread.is_alive(), \"it did not end within {seconds} s\"\n"
+    )
+}
+
+fn limited(what: &str, limit: u64, needs: &mut Needs) -> String {
+    needs.imports.extend(["multiprocessing".to_owned(), "resource".to_owned()]);
+    format!(
+        "    def body():\n        resource.setrlimit(resource.{what}, ({limit}, {limit}))\n        call()\n\n    \
+         process = multiprocessing.get_context(\"fork\").Process(target=body)\n    process.start()\n    \
+         process.join()\n    assert process.exitcode == 0\n"
+    )
+}

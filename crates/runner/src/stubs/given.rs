@@ -1,0 +1,72 @@
+//! Arguments that somebody wrote down: `SANDBOX_INPUT_STUBS`, history, templates and plugins.
+
+use std::collections::BTreeMap;
+
+use menace_model::calls::{Described, ParameterShape, Recipe};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{Stub, made_before};
+use crate::owners::Owners;
+use crate::target::Target;
+
+/// Arguments by name, for one section or for all that take them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GivenStub {
+    /// `module:qualname`; nothing means every section whose parameters have these names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// The arguments.
+    pub arguments: BTreeMap<String, Recipe>,
+}
+
+impl GivenStub {
+    /// From a dictionary as people write it: names and values, and `$section` if it is for one section.
+    pub fn of_json(values: &Map<String, Value>) -> Self {
+        let section = values.get("$section").and_then(Value::as_str).map(str::to_owned);
+        let arguments = values
+            .iter()
+            .filter(|(name, _)| *name != "$section")
+            .map(|(name, value)| (name.clone(), Recipe::of_plain_json(value)))
+            .collect();
+        Self { section, arguments }
+    }
+
+    /// Whether a section can be called with it: it has all that is needed and nothing that is unknown.
+    pub fn is_for(&self, target: &Target) -> bool {
+        if self.section.as_ref().is_some_and(|section| *section != target.name()) {
+            return false;
+        }
+        let Some(Described::Callable { parameters, .. }) = &target.described else { return false };
+        let knows = |name: &String| parameters.iter().any(|parameter| parameter.name == *name);
+        let needed =
+            |parameter: &ParameterShape| !parameter.required || self.arguments.contains_key(&parameter.name);
+        // A dictionary for nothing in particular says nothing about a function that takes nothing.
+        (self.section.is_some() || !self.arguments.is_empty())
+            && self.arguments.keys().all(knows)
+            && parameters.iter().all(needed)
+    }
+
+    /// As the arguments of a call.
+    pub(crate) fn stub(&self, described: &Described, owners: &Owners, draw: usize) -> Result<Stub, String> {
+        let Described::Callable { parameters, owner, .. } = described else {
+            return Err("it cannot be called".into());
+        };
+        let owner = match owner {
+            Some(shape) => Some(
+                made_before(shape, owners, draw).ok_or("no object could be made on which it is called")?,
+            ),
+            None => None,
+        };
+        let mut stub = Stub { owner, ..Stub::default() };
+        for parameter in parameters {
+            let Some(value) = self.arguments.get(&parameter.name) else { continue };
+            if parameter.is_positional_only() {
+                stub.arguments.push(value.clone());
+            } else {
+                stub.keywords.push((parameter.name.clone(), value.clone()));
+            }
+        }
+        Ok(stub)
+    }
+}

@@ -1,0 +1,70 @@
+//! Zygotes for calls with different limits: one for each, started when the first call asks for it.
+
+use std::sync::Arc;
+
+use menace_model::sandbox::Limits;
+use tokio::sync::Mutex;
+
+use super::call::{CallLimits, CallSpec, RawOutcome};
+use super::calls::{Zygote, ZygoteOptions};
+use crate::SandboxError;
+use crate::native::NativeBackend;
+
+/// Zygotes that wait at once. A run goes through its presets in order, so an older one is not asked for again soon.
+const MOST_ZYGOTES: usize = 3;
+
+/// Isolated calls of the functions of one repository, each with its own limits.
+pub struct Zygotes {
+    backend: NativeBackend,
+    options: ZygoteOptions,
+    /// The one that was asked last is the last.
+    started: Mutex<Vec<(CallLimits, Arc<Zygote>)>>,
+}
+
+impl Zygotes {
+    /// Nothing is started before the first call.
+    pub fn new(backend: NativeBackend, options: ZygoteOptions) -> Self {
+        Self { backend, options, started: Mutex::default() }
+    }
+
+    /// Makes a call in a sandbox of its own, under its limits. What the code does is an outcome, never an error.
+    pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
+        self.zygote(spec.limits).await?.call(spec).await
+    }
+
+    /// How many calls run at once.
+    pub fn parallel(&self) -> usize {
+        self.options.parallel
+    }
+
+    async fn zygote(&self, limits: CallLimits) -> Result<Arc<Zygote>, SandboxError> {
+        let mut started = self.started.lock().await;
+        if let Some(place) = started.iter().position(|(of, _)| *of == limits) {
+            let found = started.remove(place);
+            let zygote = Arc::clone(&found.1);
+            started.push(found);
+            return Ok(zygote);
+        }
+        if started.len() == MOST_ZYGOTES {
+            // Calls that are still under way in it hold it until they end.
+            started.remove(0);
+        }
+        let zygote = Arc::new(Zygote::start(&self.backend, self.with(limits)).await?);
+        started.push((limits, Arc::clone(&zygote)));
+        Ok(zygote)
+    }
+
+    fn with(&self, limits: CallLimits) -> ZygoteOptions {
+        let usual = &self.options.limits;
+        let memory = limits.memory.or(usual.memory);
+        // Files live in memory, so where that is small the usual disk would leave nothing of it.
+        let usual_disk = usual.disk.map(|disk| memory.map_or(disk, |memory| disk.min(memory / 2)));
+        let limits = Limits {
+            cpus: limits.cpus.or(usual.cpus),
+            memory,
+            disk: limits.disk.or(usual_disk),
+            ..usual.clone()
+        };
+        ZygoteOptions { limits, ..self.options.clone() }
+    }
+}

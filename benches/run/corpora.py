@@ -27,17 +27,15 @@ CORPORA = {
 }
 
 
-def arguments(cache: Path, name: str) -> tuple[Path, list[str]]:
-    """The repository to run, and what to add: which files are measured, and with which interpreter."""
-    corpus = CORPORA[name]
-    root = root_of(sdist(cache, name), corpus.folder)
-    files = sorted(file.relative_to(root).as_posix() for file in (root / corpus.folder).rglob("*.py"))
-    if not files:
-        raise PartFailed(f"{corpus.requirement} has no files in {corpus.folder}")
-    extra = ["--modules", ",".join(files)]
-    if corpus.needs:
-        extra += ["--python", str(environment(cache, name, corpus.needs) / "bin" / "python")]
-    return root, extra
+def root(cache: Path, name: str) -> Path:
+    """The repository to run."""
+    return root_of(sdist(cache, name), CORPORA[name].folder)
+
+
+def interpreter(cache: Path, name: str) -> list[str]:
+    """The arguments for an interpreter with what the package needs; none if it needs nothing."""
+    needs = CORPORA[name].needs
+    return ["--python", str(environment(cache, name, needs) / "bin" / "python")] if needs else []
 
 
 def root_of(place: Path, folder: str) -> Path:
@@ -49,7 +47,7 @@ def root_of(place: Path, folder: str) -> Path:
 
 
 def sdist(cache: Path, name: str) -> Path:
-    """Where a distribution is, downloaded if it is not there yet. The bench `scan` keeps its corpora in the same place."""
+    """Where a distribution is, downloaded if it is not there yet. The bench `scan` keeps its corpora there as well."""
     place = cache / "corpora" / name
     if place.exists():
         return place

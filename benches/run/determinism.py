@@ -12,7 +12,8 @@ SEED = ("--seed", "1")
 
 # Names of runs and calls are new each time, and so is how long something took.
 NEW_EACH_TIME = {"run", "call", "replay", "seconds", "wall_ms", "cpu_ms", "started", "finished"}
-DURATION = re.compile(r"\d+(\.\d+)? m?s\b")
+# A message can have a duration in it, or the number of a thread, which is an address.
+NEW_IN_MESSAGES = re.compile(r"\d+(\.\d+)? m?s\b|\b\d{12,}\b|0x[0-9a-f]+")
 
 
 def measure(menace: Menace) -> dict[str, Any]:
@@ -43,16 +44,15 @@ def by_name(entries: list[dict[str, Any]]) -> dict[tuple[str, ...], list[dict[st
     return named
 
 
-def without_time(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: without_time(inner) for name, inner in value.items() if name not in NEW_EACH_TIME}
-    if isinstance(value, list):
-        return [without_time(inner) for inner in value]
-    return DURATION.sub("T", value) if isinstance(value, str) else value
+def without_time(entry: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in entry.items() if name not in NEW_EACH_TIME}
+    if "message" in kept:
+        kept["message"] = NEW_IN_MESSAGES.sub("…", kept["message"])
+    return kept
 
 
 def difference(left: Any, right: Any) -> str:
     if left is None or right is None:
         return "only in the first" if right is None else "only in the second"
-    fields = {name for one, other in zip(left, right) for name in one if one.get(name) != other.get(name)}
+    fields = {name for one, other in zip(left, right, strict=False) for name in one if one.get(name) != other.get(name)}
     return "differs in " + (", ".join(sorted(fields)) or "number")

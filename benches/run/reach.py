@@ -45,10 +45,15 @@ def throughput(menace: Menace, cache: Path) -> dict[str, Any]:
 
 
 def made(menace: Menace, cache: Path, name: str) -> Made:
-    root, extra = corpora.arguments(cache, name)
-    run = menace.run(root, *SEED, *extra)
+    """The run over the measured folder: all of its files that are not ignored, as generated ones are."""
+    corpus, root = corpora.CORPORA[name], corpora.root(cache, name)
+    modules = [module["path"] for module in menace.json("scan", str(root), "--json")["modules"]]
+    measured = ",".join(path for path in modules if path.startswith(corpus.folder + "/"))
+    if not measured:
+        raise PartFailed(f"menace sees no modules in {corpus.folder} of {corpus.requirement}")
+    run = menace.run(root, *SEED, "--modules", measured, *corpora.interpreter(cache, name))
     if run.report["sections"] == 0:
-        raise PartFailed(f"menace sees no sections in {corpora.CORPORA[name].requirement}")
+        raise PartFailed(f"menace sees no sections in {corpus.folder} of {corpus.requirement}")
     return run
 
 

@@ -35,8 +35,12 @@ def replay(menace: Menace, failure: dict[str, Any]) -> dict[str, Any]:
         "same_kind": now["kind"] == failure["kind"],
         "same_frame": is_same_frame(now, failure),
         "menace_says_same": now.get("same") is True,
-        "text": f"{before} at {failure['path']}:{failure['line']}, now {defects.shown(now)} at {now['path']}:{now['line']}",
+        "text": f"{before} at {place(failure)}, now {defects.shown(now)} at {place(now)}",
     }
+
+
+def place(outcome: dict[str, Any]) -> str:
+    return f"{outcome['path']}:{outcome['line']}"
 
 
 def is_same_frame(now: dict[str, Any], failure: dict[str, Any]) -> bool:

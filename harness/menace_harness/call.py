@@ -28,6 +28,15 @@ def receive(stream):
     return marshal.loads(read_exactly(stream, length))
 
 
+def receive_if_any(stream):
+    """The same, or None when menace has closed the stream."""
+    first = os.read(stream, 4)
+    if not first:
+        return None
+    length = int.from_bytes(first + read_exactly(stream, 4 - len(first)), "little")
+    return marshal.loads(read_exactly(stream, length))
+
+
 def send(stream, message):
     """The answer: its length as four bytes, then JSON."""
     body = json.dumps(message).encode("utf-8", "surrogatepass")

@@ -17,7 +17,7 @@ import socket
 import sys
 
 # All that a call needs is imported before the first one.
-from menace_harness import call, classify, locate, perform, precompiled, values  # noqa: F401
+from menace_harness import batch, call, classify, locate, perform, precompiled, values  # noqa: F401
 
 MOST_DESCRIPTORS = 24
 # The files of the repository that calls will import, one a line.
@@ -63,6 +63,10 @@ def load(path):
     library.menace_prepare.argtypes = ()
     library.menace_prepare.restype = None
     library.menace_prepare()
+    library.menace_fork.argtypes = ()
+    library.menace_fork.restype = ctypes.c_int
+    library.menace_dumpable.argtypes = (ctypes.c_int,)
+    library.menace_dumpable.restype = None
     return library
 
 
@@ -117,7 +121,7 @@ def start(library, channel, descriptors):
     if library.menace_slot(control, numbers, len(joined)) == 0:
         try:
             channel.detach()
-            run(STREAM)
+            run(STREAM, library)
         finally:
             # Whatever happens, this copy must never go back to waiting.
             os._exit(1)
@@ -125,9 +129,11 @@ def start(library, channel, descriptors):
         os.close(descriptor)
 
 
-def run(stream):
-    """The copy that makes the call."""
+def run(stream, library):
+    """The copy that makes the call, or copies of itself that make many."""
     request = call.receive(stream)
+    if request["kind"] == "batch":
+        batch.serve(stream, request, library)
     result = call.answer(request)
     sys.stdout.flush()
     sys.stderr.flush()

@@ -109,6 +109,24 @@ impl Running {
         Outcome { code: status.code(), stdout, stderr }
     }
 
+    /// Whether it has not ended.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|ended| ended.is_none())
+    }
+
+    /// Asks it to end, as a user does with Ctrl-C.
+    pub fn interrupt(&self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT)
+            .expect("a child that was not waited for can be signalled");
+    }
+
+    /// Ends it without a chance to do anything.
+    pub fn kill(mut self) {
+        self.child.kill().expect("a child of this process can be killed");
+        self.child.wait().expect("a child that was started can be waited for");
+    }
+
     fn output_of(&mut self, stream: Stream) -> String {
         let output = match stream {
             Stream::Stdout => &self.stdout,
@@ -162,6 +180,14 @@ impl Outcome {
         match serde_json::from_str(&self.stdout) {
             Ok(value) => value,
             Err(error) => panic!("stdout is no JSON document: {error}\n{}", self.stdout),
+        }
+    }
+
+    /// Fails unless stdout contains each of the texts.
+    #[track_caller]
+    pub fn shows(&self, texts: &[&str]) {
+        for text in texts {
+            assert!(self.stdout.contains(text), "{text:?} is not on stdout:\n{}", self.stdout);
         }
     }
 

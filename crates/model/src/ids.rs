@@ -67,6 +67,10 @@ fn encoded(number: u64, length: usize) -> String {
     (0..length).rev().map(|place| char::from(digit(place))).collect()
 }
 
+fn is_digit(byte: u8) -> bool {
+    ALPHABET.contains(&byte)
+}
+
 fn decoded(text: &str) -> Option<u64> {
     text.bytes().try_fold(0_u64, |number, byte| {
         let digit = ALPHABET.iter().position(|known| *known == byte)?;
@@ -92,7 +96,7 @@ impl FromStr for RunId {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let id = text.strip_prefix("r_").filter(|id| id.len() == TIME + CHANCE && decoded(id).is_some());
+        let id = text.strip_prefix("r_").filter(|id| id.len() == TIME + CHANCE && id.bytes().all(is_digit));
         id.map(|id| Self(id.to_owned())).ok_or_else(|| IdError::Run(text.to_owned()))
     }
 }

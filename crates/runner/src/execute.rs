@@ -13,7 +13,14 @@ pub trait Execute: Send + Sync {
         &'a self,
         call: &'a CallSpec,
     ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>>;
+
+    /// Makes calls of one module under the same limits, which may share its import as long as nobody can tell. What
+    /// came of them is in their order.
+    fn execute_batch<'a>(&'a self, module: &'a str, calls: &'a [CallSpec]) -> Outcomes<'a>;
 }
+
+/// What came of several calls.
+pub type Outcomes<'a> = Pin<Box<dyn Future<Output = Result<Vec<RawOutcome>, SandboxError>> + Send + 'a>>;
 
 impl Execute for Zygotes {
     fn execute<'a>(
@@ -21,5 +28,9 @@ impl Execute for Zygotes {
         call: &'a CallSpec,
     ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>> {
         Box::pin(self.call(call))
+    }
+
+    fn execute_batch<'a>(&'a self, module: &'a str, calls: &'a [CallSpec]) -> Outcomes<'a> {
+        Box::pin(self.call_batch(module, calls))
     }
 }

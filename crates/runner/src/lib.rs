@@ -23,7 +23,7 @@ pub use chance::Chance;
 pub use circumstances::{Burst, Circumstances, Counts, Proof};
 pub use describe::describe;
 pub use emit::test_of;
-pub use execute::Execute;
+pub use execute::{Execute, Outcomes};
 pub use judge::judge;
 pub use minimise::outcome_of;
 pub use outcome::{CallOutcome, Measures, Verdict};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use menace_model::calls::OutcomeKind;
 use menace_sandbox::SandboxError;
+use menace_sandbox::native::RawOutcome;
 
 use crate::call::Call;
 use crate::execute::Execute;
@@ -97,7 +98,22 @@ async fn outcomes_of(
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-/// Makes a call and judges what came of it.
+/// Makes calls of one module under the same limits, and judges what came of them.
+pub(crate) async fn outcomes_of_batch(
+    executor: &Arc<dyn Execute>,
+    calls: &[Call],
+) -> Result<Vec<CallOutcome>, SandboxError> {
+    let Some(first) = calls.first() else { return Ok(Vec::new()) };
+    let specs: Vec<_> = calls.iter().map(Call::spec).collect();
+    let raw = executor.execute_batch(&first.module, &specs).await?;
+    let judged = |(raw, call): (&RawOutcome, &Call)| CallOutcome {
+        verdict: judge(raw, call),
+        measures: Some(Measures::of(raw)),
+    };
+    Ok(raw.iter().zip(calls).map(judged).collect())
+}
+
+/// Makes a call alone in a sandbox of its own and judges what came of it.
 pub async fn outcome_of(executor: &Arc<dyn Execute>, call: &Call) -> Result<CallOutcome, SandboxError> {
     let raw = executor.execute(&call.spec()).await?;
     Ok(CallOutcome { verdict: judge(&raw, call), measures: Some(Measures::of(&raw)) })

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use crate::call::Call;
 use crate::describe::describe;
 use crate::execute::Execute;
-use crate::minimise::{Again, Likeness, minimise, outcome_of};
+use crate::minimise::{Again, Likeness, minimise, outcome_of, outcomes_of_batch};
 use crate::outcome::{CallOutcome, Verdict};
 use crate::owners::find_owners;
 use crate::plan::{Plan, PlannedPreset, Planning, Purpose, plan};
@@ -44,7 +44,7 @@ pub struct RunOptions {
 #[derive(Debug, Error)]
 pub enum RunError {
     /// Our machinery failed.
-    #[error(transparent)]
+    #[error("{0}")]
     Sandbox(#[from] SandboxError),
     /// What came of calls could not be written down.
     #[error("failed to write down what came of a call: {0}")]
@@ -156,6 +156,12 @@ fn digest(plan: &Plan) -> String {
     hasher.finalize().to_hex()[..16].to_owned()
 }
 
+/// Calls that are made together, with their numbers.
+type Batch = Vec<(usize, Call)>;
+
+/// What is lost when menace is killed, and what one hanging call holds up, is at most so many calls.
+const LARGEST_BATCH: usize = 16;
+
 struct Execution<'a> {
     plan: &'a Plan,
     planning: &'a Planning<'a>,
@@ -175,11 +181,8 @@ impl Execution<'_> {
         }
         surroundings.progress.planned(self.plan.calls.len(), self.outcomes.len());
         let mut under_way = JoinSet::new();
-        let mut preset = 0;
-        for number in 0..self.plan.calls.len() {
-            if self.outcomes.contains_key(&number) {
-                continue;
-            }
+        let (mut number, mut preset) = (0, 0);
+        while number < self.plan.calls.len() {
             // What is compared with another call needs to know what came of that one.
             let next_preset = self.plan.calls[number].preset;
             let room = if next_preset == preset { self.options.parallel } else { 1 };
@@ -190,23 +193,56 @@ impl Execution<'_> {
             if *surroundings.stop.borrow() {
                 break;
             }
-            if let Some(reason) = self.is_pointless(number) {
-                let verdict = Verdict::new(OutcomeKind::Void, reason);
-                surroundings.progress.called(verdict.kind);
-                self.outcomes.insert(number, CallOutcome { verdict, measures: None });
+            let batch = self.next_batch(&mut number, surroundings);
+            if batch.is_empty() {
                 continue;
             }
-            let call = self.plan.call(number, self.planning, self.options.timeout);
             let executor = Arc::clone(surroundings.executor);
             under_way.spawn(async move {
-                let outcome = outcome_of(&executor, &call).await;
-                (number, call, outcome)
+                let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
+                // A call that is repeated is alone: what came of it in a batch has to come of it there, too.
+                let outcomes = match &calls[..] {
+                    [alone] => outcome_of(&executor, alone).await.map(|outcome| vec![outcome]),
+                    together => outcomes_of_batch(&executor, together).await,
+                };
+                (batch, outcomes)
             });
         }
         while !under_way.is_empty() {
             self.finish_one(surroundings, &mut under_way).await?;
         }
         Ok(self.outcomes.len() == self.plan.calls.len())
+    }
+
+    /// The next calls that can be made together: of one module, under one preset.
+    fn next_batch(&mut self, number: &mut usize, surroundings: &Surroundings<'_>) -> Batch {
+        let mut batch = Batch::new();
+        while let Some(planned) = self.plan.calls.get(*number) {
+            let is_alone = matches!(planned.purpose, Purpose::Repeat(_));
+            let fits = batch.first().is_none_or(|(first, call)| {
+                let of_first = &self.plan.calls[*first];
+                of_first.preset == planned.preset
+                    && !is_alone
+                    && !matches!(of_first.purpose, Purpose::Repeat(_))
+                    && call.module == self.planning.targets[planned.target].module
+            });
+            if !fits || batch.len() == LARGEST_BATCH {
+                break;
+            }
+            let current = *number;
+            *number += 1;
+            if self.outcomes.contains_key(&current) {
+                continue;
+            }
+            if let Some(reason) = self.is_pointless(current) {
+                let verdict = Verdict::new(OutcomeKind::Void, reason);
+                surroundings.progress.called(verdict.kind);
+                self.outcomes.insert(current, CallOutcome { verdict, measures: None });
+                continue;
+            }
+            batch.push((current, self.plan.call(current, self.planning, self.options.timeout)));
+        }
+        batch
     }
 
     /// What fails without anything done to it says nothing about what is done.
@@ -218,15 +254,16 @@ impl Execution<'_> {
     async fn finish_one(
         &mut self,
         surroundings: &Surroundings<'_>,
-        under_way: &mut JoinSet<(usize, Call, Result<CallOutcome, SandboxError>)>,
+        under_way: &mut JoinSet<(Batch, Result<Vec<CallOutcome>, SandboxError>)>,
     ) -> Result<(), RunError> {
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
-        let (number, call, outcome) =
-            finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
-        let outcome = outcome?;
-        surroundings.ledger.record(number as u64, &call, &outcome).await.map_err(RunError::Ledger)?;
-        surroundings.progress.called(outcome.verdict.kind);
-        self.outcomes.insert(number, outcome);
+        let (batch, outcomes) =
+            finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
+        for ((number, call), outcome) in batch.into_iter().zip(outcomes?) {
+            surroundings.ledger.record(number as u64, &call, &outcome).await.map_err(RunError::Ledger)?;
+            surroundings.progress.called(outcome.verdict.kind);
+            self.outcomes.insert(number, outcome);
+        }
         Ok(())
     }
 }

@@ -30,6 +30,14 @@ pub enum StoreError {
         /// Why.
         source: std::io::Error,
     },
+    /// The file that keeps others away cannot be locked.
+    #[error("failed to lock {path}: {source}")]
+    Lock {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A question that the database did not answer.
     #[error("failed to {action}: {source}")]
     Query {

@@ -32,13 +32,17 @@ impl Store {
             std::fs::create_dir_all(parent)
                 .map_err(|source| StoreError::Directory { path: parent.to_owned(), source })?;
         }
+        // Two processes that make the tables at once would be in each other's way.
+        let lock = lock(&path)?;
         // Only a process that did not end well leaves a log of writes behind.
         let ended_badly = log_of(&path).is_file();
-        match open_sound(&path, ended_badly).await {
+        let opened = match open_sound(&path, ended_badly).await {
             Ok(connection) => Ok(Self { connection }),
             Err(error) if is_broken(&error) => rebuild(&path).await,
             Err(source) => Err(StoreError::Open { address: path.display().to_string(), source }),
-        }
+        };
+        drop(lock);
+        opened
     }
 
     pub(crate) fn connection(&self) -> &DatabaseConnection {
@@ -60,6 +64,15 @@ fn sqlite_path(address: &str, directory: &Path) -> Option<PathBuf> {
 
 fn without_secrets(address: &str) -> String {
     address.split_once("://").map_or_else(|| address.to_owned(), |(scheme, _)| format!("{scheme}://…"))
+}
+
+/// Waits until no other process opens the database. The lock ends with the file.
+fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let opened = std::fs::File::options().create(true).truncate(false).write(true).open(&name);
+    let locked = opened.and_then(|file| file.lock().map(|()| file));
+    locked.map_err(|source| StoreError::Lock { path: name.into(), source })
 }
 
 fn log_of(path: &Path) -> PathBuf {

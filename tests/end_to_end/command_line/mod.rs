@@ -11,6 +11,8 @@ mod orphan_switches;
 mod output;
 mod presets;
 mod run;
+mod runs;
+mod scenarios;
 mod settings_files;
 mod usage;
 mod walk;

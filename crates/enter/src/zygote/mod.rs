@@ -20,6 +20,8 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd};
 
 pub use messages::{CallStart, KeeperReport, SlotPlan};
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
 use crate::clone::{Forked, NAMESPACES, fork_into};
 use crate::{StepError, channel, seccomp};
 
@@ -62,6 +64,27 @@ pub unsafe extern "C" fn menace_slot(control: i32, joined: *const i32, count: us
             0
         }
     }
+}
+
+/// A copy of this process that the interpreter is not told about: its number in this process, 0 in the copy, and a
+/// negative error number if there is none.
+///
+/// The interpreter must have one thread; the copy then has the one that there was, which holds no lock.
+#[cfg_attr(feature = "library", unsafe(no_mangle))]
+pub extern "C" fn menace_fork() -> i32 {
+    // SAFETY: a fork of a process with one thread, which the caller looked at, may do everything.
+    match unsafe { libc::fork() } {
+        -1 => -std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
+        number => number,
+    }
+}
+
+/// Whether other processes of the same user can look into this one.
+#[cfg_attr(feature = "library", unsafe(no_mangle))]
+pub extern "C" fn menace_dumpable(is_dumpable: i32) {
+    let behavior = if is_dumpable == 0 { DumpableBehavior::NotDumpable } else { DumpableBehavior::Dumpable };
+    // It fails only for a wrong argument.
+    let _ = set_dumpable_behavior(behavior);
 }
 
 /// Prepares what every call needs, so that the copies of the zygote inherit it.

@@ -330,7 +330,7 @@ mod tests {
         .unwrap();
         assert_eq!((read.name(), read.number("CPU_LIMIT")), ("slow", Some(0.5)));
         assert_eq!((read.bytes("MEMORY_LIMIT"), read.bytes("DISK_LIMIT")), (Some(256 << 20), Some(1 << 30)));
-        assert_eq!(read.bytes("MAX_BANDWIDTH"), Some(10 << 20));
+        assert_eq!(read.bits_per_second("MAX_BANDWIDTH"), Some(10_000_000));
         assert_eq!(read.failure_modes(), [FailureMode::HostileInput, FailureMode::Cpu]);
         assert_eq!(preset(&json!({"FAILURE_MODES": ["cpu"]})).unwrap().name(), "cpu");
     }

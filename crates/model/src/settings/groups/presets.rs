@@ -21,25 +21,25 @@ settings! {
     /// Presets to run under, as a JSON list of objects
     env_presets: Option<JsonText> = "" {
         env: "SANDBOX_ENV_PRESETS",
-        status: Planned,
+        status: Active,
     }
 
     /// Make presets when none are given; otherwise there is one empty preset
     generate_presets: bool = "1" {
         env: "SANDBOX_GENERATE_PRESETS",
-        status: Planned,
+        status: Active,
     }
 
     /// How presets are made when none are given
     preset_mode: PresetMode = "random" {
         env: "SANDBOX_PRESET_MODE",
-        status: Planned,
+        status: Active,
     }
 
     /// Fail when a module was not run under every canonical scenario
     fail_on_missing_scenarios: bool = "0" {
         env: "SANDBOX_FAIL_ON_MISSING_SCENARIOS",
-        status: Planned,
+        status: Active,
     }
 
     /// Log each decision that adapts a preset

@@ -12,7 +12,7 @@ settings! {
     database_url: DatabaseUrl = "sqlite:///menace.db" {
         env: "DATABASE_URL",
         secret: true,
-        status: Planned,
+        status: Active,
     }
 
     /// Database with the registered bots

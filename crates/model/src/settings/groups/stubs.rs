@@ -33,7 +33,7 @@ settings! {
     /// Inputs to call sections with, as a JSON list of objects
     input_stubs: Option<JsonText> = "" {
         env: "SANDBOX_INPUT_STUBS",
-        status: Planned,
+        status: Active,
     }
 
     /// Where inputs come from; nothing means the first source that has any

@@ -10,12 +10,11 @@ use super::files;
 
 /// The period in which a CPU quota is counted: the default of the kernel.
 const PERIOD_MICROSECONDS: u32 = 100_000;
-/// The period of less than one core. With the default a command that needs 20 ms would get them at once under a quota of
-/// a fifth, as if there were none.
-const SHORT_PERIOD_MICROSECONDS: u32 = 10_000;
-/// The kernel takes no quota below 1 ms, which is this part of the period.
+/// The smallest quota that the kernel takes. It is that of all that is less than one core: with the default period a
+/// command that needs 20 ms would get them at once under a quota of a fifth, as if there were none.
+const SMALLEST_QUOTA_MICROSECONDS: f64 = 1000.0;
+/// Less would need a longer period than the kernel's own.
 const SMALLEST_CPUS: f64 = 0.01;
-const SMALLEST_CPUS_OF_SHORT_PERIOD: f64 = 0.1;
 
 /// The controllers that the limits need, each with what the user calls the limit.
 pub(super) fn needed_for(limits: &Limits) -> impl Iterator<Item = (Controller, &'static str)> {
@@ -80,9 +79,14 @@ fn write_cpus(version: Version, directory: &Path, cpus: f64) -> Result<(), Cgrou
     }
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number is between a thousand and a hundred thousand"
+)]
 fn period_microseconds(cpus: f64) -> u32 {
-    if (SMALLEST_CPUS_OF_SHORT_PERIOD..1.0).contains(&cpus) {
-        SHORT_PERIOD_MICROSECONDS
+    if (SMALLEST_CPUS..1.0).contains(&cpus) {
+        (SMALLEST_QUOTA_MICROSECONDS / cpus).round() as u32
     } else {
         PERIOD_MICROSECONDS
     }
@@ -146,7 +150,7 @@ mod tests {
                 ("memory.max", "1048576"),
                 ("memory.swap.max", "0"),
                 ("memory.oom.group", "1"),
-                ("cpu.max", "2500 10000"),
+                ("cpu.max", "1000 4000"),
                 ("pids.max", "7"),
             ])
         );
@@ -164,8 +168,8 @@ mod tests {
         ];
         let same = [
             ("memory.limit_in_bytes", "1048576"),
-            ("cpu.cfs_period_us", "10000"),
-            ("cpu.cfs_quota_us", "2500"),
+            ("cpu.cfs_period_us", "4000"),
+            ("cpu.cfs_quota_us", "1000"),
             ("pids.max", "7"),
         ];
         let with_swap = [&common[..], &["memory.memsw.limit_in_bytes"]].concat();

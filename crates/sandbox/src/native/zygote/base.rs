@@ -32,8 +32,9 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 14] = [
+const FILES: [(&str, &str); 15] = [
     file!("__init__.py"),
+    file!("batch.py"),
     file!("burst.py"),
     file!("call.py"),
     file!("classify.py"),
@@ -113,9 +114,17 @@ impl Base {
 
 fn command(options: &ZygoteOptions) -> Vec<String> {
     // Isolated mode would ignore the variable that makes hashes the same each time.
-    let start = [options.python.as_str(), "-s", "-c", START];
+    let python = in_workspace(options).map_or_else(|| options.python.clone(), |path| path.display().to_string());
+    let start = [python.as_str(), "-s", "-c", START];
     let roots = options.roots.iter().map(|root| format!("{WORKSPACE}/{root}"));
     start.into_iter().map(str::to_owned).chain(roots).chain(options.warm.iter().cloned()).collect()
+}
+
+/// Where an interpreter of the repository is inside.
+fn in_workspace(options: &ZygoteOptions) -> Option<PathBuf> {
+    let repository = std::path::absolute(&options.repository).ok()?;
+    let inside = Path::new(&options.python).strip_prefix(repository).ok()?;
+    Some(Path::new(WORKSPACE).join(inside))
 }
 
 fn spec(options: &ZygoteOptions) -> SandboxSpec {
@@ -146,6 +155,11 @@ fn extras(shared: &Shared, options: &ZygoteOptions) -> Result<Extras, SandboxErr
     let modules: String = options.modules.iter().map(|path| format!("{WORKSPACE}/{path}\n")).collect();
     entries.push(Entry::File { target: Path::new(HARNESS).join("modules"), content: modules });
     let interpreter = Some(PathBuf::from(&options.python)).filter(|path| path.is_absolute());
+    // An environment in the repository is in the workspace; what it is made of may be somewhere else.
+    let interpreter = match in_workspace(options) {
+        Some(_) => interpreter.and_then(|path| path.canonicalize().ok()),
+        None => interpreter,
+    };
     Ok(Extras { kind: Kind::Base, interpreter, entries })
 }
 

@@ -58,7 +58,7 @@ impl ZygoteOptions {
 /// How often a call is tried because its keeper or its interpreter died.
 const ATTEMPTS: u32 = 4;
 /// How much longer than its time a call may take to be reported before its interpreter is given up.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What a call is given is written to its process at once.
 const LONGEST_REQUEST: u32 = 1 << 30;
@@ -116,7 +116,7 @@ impl Zygote {
     /// Makes a call in a sandbox of its own. What the code does is an outcome, never an error.
     pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
         let mut slot = self.slots.take().await;
-        let request = request(spec)?;
+        let request = request_of(&spec.request)?;
         for _ in 0..ATTEMPTS {
             let Some(keeper) = self.keeper(&mut slot).await? else { continue };
             if let Some(outcome) = self.call_by(&keeper, &slot, spec.timeout, &request).await? {
@@ -146,8 +146,18 @@ impl Zygote {
         }
     }
 
+    /// Waits for a place.
+    pub(super) async fn take_slot(&self) -> Slot {
+        self.slots.take().await
+    }
+
+    /// Bytes of each stream that are kept of a call.
+    pub(super) fn output_limit(&self) -> u64 {
+        self.options.limits.output
+    }
+
     /// The keeper of a place, with a caller that waits; `None` when it, or the interpreter, is dead.
-    async fn keeper(&self, slot: &mut Slot) -> Result<Option<Keeper>, SandboxError> {
+    pub(super) async fn keeper(&self, slot: &mut Slot) -> Result<Option<Keeper>, SandboxError> {
         let keeper = if let Some(keeper) = slot.take_keeper() {
             keeper
         } else {
@@ -213,8 +223,8 @@ impl Zygote {
 }
 
 /// A message: its length, then what is called.
-fn request(spec: &CallSpec) -> Result<Vec<u8>, SandboxError> {
-    let body = marshal::to_bytes(&spec.request);
+pub(super) fn request_of(asked: &serde_json::Value) -> Result<Vec<u8>, SandboxError> {
+    let body = marshal::to_bytes(asked);
     let length = u32::try_from(body.len()).ok().filter(|length| *length <= LONGEST_REQUEST);
     let length = length.ok_or_else(|| SandboxError::Refused {
         problem: format!("the arguments of a call take {} bytes", body.len()),

@@ -14,13 +14,13 @@ use crate::SandboxError;
 use crate::native::pipes::{Kept, Reading, pipe_from_program};
 
 /// A longer result is no result.
-const LONGEST_RESULT: u32 = 16 << 20;
+pub(super) const LONGEST_RESULT: u32 = 16 << 20;
 
 /// Our ends.
 pub(super) struct Line {
-    stream: UnixStream,
-    stdout: Reading,
-    stderr: Reading,
+    pub(super) stream: UnixStream,
+    pub(super) stdout: Reading,
+    pub(super) stderr: Reading,
 }
 
 /// All that a call said.

@@ -1,6 +1,7 @@
 //! Isolated Python calls in milliseconds: an interpreter that waits in a base sandbox and forks for every call.
 
 mod base;
+mod batch;
 mod call;
 mod calls;
 mod keeper;

@@ -32,6 +32,16 @@ impl Zygotes {
         self.zygote(spec.limits).await?.call(spec).await
     }
 
+    /// Makes calls of one module under the same limits, one after the other; see [`Zygote::call_batch`].
+    pub async fn call_batch(
+        &self,
+        module: &str,
+        specs: &[CallSpec],
+    ) -> Result<Vec<RawOutcome>, SandboxError> {
+        let Some(first) = specs.first() else { return Ok(Vec::new()) };
+        self.zygote(first.limits).await?.call_batch(module, specs).await
+    }
+
     /// How many calls run at once.
     pub fn parallel(&self) -> usize {
         self.options.parallel

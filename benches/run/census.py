@@ -1,0 +1,104 @@
+"""What a command leaves behind: processes, cgroups, mounts.
+
+This process adopts whatever loses its parent below it, so everything that menace has started and that still lives is
+below it, wherever it went. Groups have the number of the menace process in their name. Other uses of menace on this
+machine do not matter.
+"""
+
+import ctypes
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+PR_SET_CHILD_SUBREAPER = 36
+# What is being torn down when menace ends may take a moment.
+LONGEST_SETTLING_SECONDS = 2.0
+
+
+@contextmanager
+def adopting_orphans() -> Iterator[None]:
+    adopt_orphans(True)
+    try:
+        yield
+    finally:
+        adopt_orphans(False)
+
+
+class Census:
+    """What there is before the command starts."""
+
+    def __init__(self) -> None:
+        self.processes = descendants()
+        self.mounts = mounts()
+        self.groups = groups("menace")
+
+    def left_over(self, pid: int) -> dict[str, Any]:
+        """What is there now and was not before, after a moment to settle."""
+        end = time.monotonic() + LONGEST_SETTLING_SECONDS
+        while any((found := self.look(pid)).values()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return {kind: sorted(things)[:20] for kind, things in found.items()}
+
+    def look(self, pid: int) -> dict[str, set[str]]:
+        return {
+            "processes": descendants() - self.processes,
+            "cgroups": {group for group in groups("menace") - self.groups if f"-{pid}" in group},
+            "mounts": mounts() - self.mounts,
+        }
+
+
+def descendants() -> set[str]:
+    """Everything alive below this process, with its start time. What has ended is reaped: nobody else will."""
+    reap()
+    parents, names = {}, {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat, line = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        fields = stat.rsplit(")", 1)[1].split()
+        if fields[0] in "ZX":
+            continue
+        pid = int(entry.name)
+        parents[pid] = int(fields[1])
+        names[pid] = f"{pid} started at {fields[19]}: {line.replace(bytes(1), b' ').decode(errors='replace')[:200]}"
+    return {names[pid] for pid in parents if is_below(pid, parents)}
+
+
+def reap() -> None:
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass
+
+
+def is_below(pid: int, parents: dict[int, int]) -> bool:
+    while pid in parents:
+        pid = parents[pid]
+        if pid == os.getpid():
+            return True
+    return False
+
+
+def groups(word: str) -> set[str]:
+    """The cgroups with a word in their name, in every hierarchy."""
+    found = set()
+    for directory, names, _ in os.walk("/sys/fs/cgroup"):
+        found |= {os.path.join(directory, name) for name in names if word in name}
+    return found
+
+
+def mounts() -> set[str]:
+    """The mounts of the first process, whose view is that of the machine."""
+    return set(Path("/proc/1/mountinfo").read_text().splitlines())
+
+
+def adopt_orphans(yes: bool) -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, int(yes), 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")

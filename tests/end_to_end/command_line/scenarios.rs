@@ -1,0 +1,210 @@
+//! Presets of runs: where they come from, and that what they say really happens.
+
+use menace_tests::{Outcome, Tree};
+use serde_json::{Value, json};
+
+/// One defect for each kind of strain, and beside it the same done right.
+const STRAINED: &str = r#"
+import os
+import queue
+import tempfile
+import threading
+import time
+
+
+def all_at_once(count: int) -> int:
+    return len([bytes(1_000_000) for _ in range(150)])
+
+
+def in_pieces(count: int) -> int:
+    return sum(len(bytes(1_000_000)) for _ in range(150))
+
+
+def careless(name: str) -> int:
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(b"x" * 8_000_000)
+        file.flush()
+        return 8_000_000
+
+
+def careful(name: str) -> int:
+    try:
+        return careless(name)
+    except OSError:
+        return 0
+
+
+def patient(name: str) -> None:
+    time.sleep(0.8)
+
+
+def quick(name: str) -> None:
+    time.sleep(0.01)
+
+
+def work(seconds: float) -> None:
+    end = time.thread_time() + seconds
+    while time.thread_time() < end:
+        pass
+
+
+def hurried(name: str) -> str:
+    done = queue.Queue()
+    threading.Thread(target=lambda: (work(0.1), done.put("done")), daemon=True).start()
+    return done.get(timeout=0.4)
+
+
+def unhurried(name: str) -> str:
+    done = queue.Queue()
+    threading.Thread(target=lambda: (work(0.1), done.put("done")), daemon=True).start()
+    return done.get()
+"#;
+
+fn run(tree: &Tree, more: &[&str]) -> Outcome {
+    let invocation = tree.reading("run", ["--json"].into_iter().chain(more.iter().copied()));
+    // Some of what is called here sleeps, and some is held back.
+    invocation.wall_limit(std::time::Duration::from_secs(150)).run()
+}
+
+fn cells<'a>(report: &'a Value, section: &str) -> Vec<(&'a str, &'a Value)> {
+    let cells = report["cells"].as_array().unwrap();
+    let of_section = cells.iter().filter(|cell| cell["section"] == section);
+    of_section.map(|cell| (cell["scenario"].as_str().unwrap(), cell)).collect()
+}
+
+fn scenarios(report: &Value) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for cell in report["cells"].as_array().unwrap() {
+        let name = cell["scenario"].as_str().unwrap().to_owned();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+#[test]
+fn a_starved_machine_shows_what_a_free_one_does_not() {
+    let tree = Tree::with(&[("strained.py", STRAINED)]);
+    let strained =
+        ["resource_strain", "memory", "disk", "timeout"].map(|mode| json!({"FAILURE_MODES": [mode]}));
+    tree.write_in_work("strained.json", json!(strained).to_string());
+    let report = run(&tree, &["--preset-file", "strained.json"]).exits_with(1).json();
+    let found: Vec<(&Value, &Value, &Value)> = report["failures"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|failure| (&failure["section"], &failure["scenario"], &failure["kind"]))
+        .collect();
+    for (section, scenario, kind) in [
+        ("strained:all_at_once", "memory", "oom"),
+        ("strained:careless", "disk", "disk_full"),
+        ("strained:patient", "timeout", "timeout"),
+        ("strained:hurried", "resource_strain", "crash"),
+    ] {
+        assert!(found.contains(&(&json!(section), &json!(scenario), &json!(kind))), "{section}: {found:?}");
+    }
+    for right in ["in_pieces", "careful", "quick", "unhurried"] {
+        let section = format!("strained:{right}");
+        assert!(found.iter().all(|(of, _, _)| **of != section), "{section}: {found:?}");
+    }
+    // What was not done is not counted, and the reason is said.
+    let quick = cells(&report, "strained:quick");
+    let memory = quick.iter().find(|(scenario, _)| *scenario == "memory").unwrap().1;
+    assert_eq!((&memory["n"], &memory["robustness"]), (&json!(0), &Value::Null));
+    assert!(memory["void_reason"].as_str().unwrap().contains("half of the memory"), "{memory}");
+    let network = quick.iter().find(|(scenario, _)| *scenario == "high_latency_api").unwrap().1;
+    assert!(network["void_reason"].as_str().unwrap().contains("network"), "{network}");
+}
+
+#[test]
+fn presets_come_from_files_in_turn_from_a_variable_or_are_made() {
+    let tree = Tree::with(&[("small.py", "def same(name: str) -> str:\n    return name\n")]);
+    tree.write_in_work("one.json", r#"{"SCENARIO_NAME": "tight", "MEMORY_LIMIT": "128Mi"}"#);
+    tree.write_in_work("two.json", r#"[{"SCENARIO_NAME": "slow", "CPU_LIMIT": "0.5"}]"#);
+    let files = ["--preset-file", "one.json", "--preset-file", "two.json", "--runs", "3", "--seed", "4"];
+    let runs = run(&tree, &files).success().json();
+    let runs = runs["runs"].as_array().unwrap();
+    assert_eq!(runs.iter().map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [4, 5, 6]);
+    for (round, name) in runs.iter().zip(["tight", "slow", "tight"]) {
+        let names = scenarios(round);
+        assert_eq!(names[..2], ["normal", name], "{names:?}");
+        // The four that every module meets are added.
+        for covered in ["high_latency_api", "hostile_input", "user_misuse", "concurrency_spike"] {
+            assert!(names.iter().any(|known| known == covered), "{covered} is not in {names:?}");
+        }
+    }
+    let given = |value: &str| {
+        let invocation = tree.reading("run", ["--json"]).variable("SANDBOX_ENV_PRESETS", value);
+        invocation.run()
+    };
+    let report = given(r#"[{"SCENARIO_NAME": "mine", "FAILURE_MODES": "schema_drift"}]"#).success().json();
+    assert!(scenarios(&report).contains(&"mine".to_owned()));
+    let wrong = given(r#"[{"MEMROY_LIMIT": "1g"}]"#).exits_with(2);
+    assert!(wrong.stderr.contains("MEMORY_LIMIT"), "{}", wrong.stderr);
+
+    let made = run(&tree, &["--preset-count", "5"]).success().json();
+    assert!(scenarios(&made).contains(&"generated_5".to_owned()));
+    let none =
+        tree.reading("run", ["--json"]).variable("SANDBOX_GENERATE_PRESETS", "0").run().success().json();
+    assert_eq!(scenarios(&none).len(), 5, "{:?}", scenarios(&none));
+    let both =
+        tree.reading("run", ["--json"]).variable("SANDBOX_PRESET_MODE", "canonical").run().success().json();
+    let hostile = cells(&both, "small:same").into_iter().filter(|(scenario, _)| *scenario == "hostile_input");
+    assert_eq!(hostile.map(|(_, cell)| cell["severity"].clone()).collect::<Vec<_>>(), ["low", "high"]);
+}
+
+#[test]
+fn words_in_paths_choose_profiles_and_a_missing_scenario_can_be_a_failure() {
+    let tree = Tree::with(&[
+        ("auth.py", "def same(name: str) -> str:\n    return name\n"),
+        ("other.py", "def same(name: str) -> str:\n    return name\n"),
+    ]);
+    tree.write_in_work("sandbox_settings.yaml", "keyword_profiles:\n  other: [schema_drift]\n");
+    let report = run(&tree, &[]).success().json();
+    let high = |section: &str| -> Vec<String> {
+        let cells = cells(&report, section).into_iter().filter(|(_, cell)| cell["severity"] == "high");
+        cells.map(|(scenario, _)| scenario.to_owned()).collect()
+    };
+    assert_eq!(high("auth:same"), ["hostile_input", "user_misuse"]);
+    assert_eq!(high("other:same"), ["schema_drift"]);
+    let strict =
+        tree.reading("run", []).variable("SANDBOX_FAIL_ON_MISSING_SCENARIOS", "1").run().exits_with(1);
+    assert!(strict.stderr.contains("auth was not called under high_latency_api"), "{}", strict.stderr);
+}
+
+#[test]
+fn arguments_that_were_given_are_used() {
+    let tree = Tree::with(&[(
+        "small.py",
+        "def ratio(part: int, whole: int) -> float:\n    if (part, whole) == (31337, 4242):\n        \
+         return part / 0\n    return 1.0\n",
+    )]);
+    let given = |value: &str| tree.reading("run", ["--json"]).variable("SANDBOX_INPUT_STUBS", value).run();
+    let report = given(r#"[{"part": 31337, "whole": 4242}]"#).exits_with(1).json();
+    assert_eq!(report["failures"][0]["exception"], "ZeroDivisionError");
+    assert!(report["failures"][0]["input"].to_string().contains("31337"), "{}", report["failures"][0]);
+    run(&tree, &[]).success();
+    assert!(given(r#"[3]"#).exits_with(2).stderr.contains("SANDBOX_INPUT_STUBS"));
+}
+
+#[test]
+fn the_interpreter_of_the_repository_is_used_with_what_is_installed_there() {
+    let tree =
+        Tree::with(&[("uses.py", "import only_here\n\n\ndef value() -> int:\n    return only_here.VALUE\n")]);
+    let environment = tree.repository().join(".venv");
+    let made = std::process::Command::new("python3")
+        .args(["-m", "venv", "--without-pip", environment.to_str().unwrap()])
+        .status()
+        .unwrap();
+    assert!(made.success());
+    let packages = std::fs::read_dir(environment.join("lib")).unwrap().next().unwrap().unwrap().path();
+    std::fs::write(packages.join("site-packages/only_here.py"), "VALUE = 7\n").unwrap();
+    let report = run(&tree, &[]).success().json();
+    assert_eq!(
+        (&report["sections"], &report["reached"]),
+        (&json!(1), &json!(1)),
+        "{}",
+        report["harness_errors"]
+    );
+}

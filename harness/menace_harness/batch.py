@@ -6,13 +6,12 @@ the call left anything behind; menace makes such a call, and everything after it
 """
 
 import gc
-import importlib
 import json
 import os
 import select
 import sys
 
-from menace_harness import call
+from menace_harness import call, perform
 
 # A call that said nothing within this time may have ended without a word.
 PATIENCE_MS = 20
@@ -65,7 +64,7 @@ class Surroundings:
     def import_module(self, name):
         """Imports it; returns why calls cannot share the import."""
         try:
-            importlib.import_module(name)
+            perform.import_module(name)
         except BaseException as error:
             return f"its import raises {type(error).__name__}"
         if len(listdir("/proc/self/task")) > 1:

@@ -1,9 +1,8 @@
 """What the sections of a module take, seen from inside: one answer for all of them."""
 
-import importlib
 import inspect
 
-from menace_harness import classify, examples, locate, shapes
+from menace_harness import classify, examples, locate, perform, shapes
 
 WORKSPACE = "/workspace"
 
@@ -17,7 +16,7 @@ def answer(request):
 
 def describe(request):
     """Describes each section by its name, or says why it cannot be called."""
-    module = importlib.import_module(request["module"])
+    module = perform.import_module(request["module"])
     describer = shapes.Describer(module)
     return {name: describe_section(describer, module, name) for name in request["sections"]}
 

@@ -1,7 +1,5 @@
 """Examples in docstrings: what they promise is compared with what happens."""
 
-import importlib
-
 from menace_harness import classify, locate, perform
 
 
@@ -13,7 +11,7 @@ def count(function):
 
 def answer(request):
     try:
-        module = importlib.import_module(request["module"])
+        module = perform.import_module(request["module"])
         perform.seed(request["seed"])
         _, _, function = locate.locate(module, request["function"])
     except LookupError as error:

@@ -8,6 +8,8 @@ import time
 from menace_harness import classify, locate, observe, values
 
 WORKSPACE = "/workspace"
+# When calls are made: noon in Greenwich on the first day of 2026.
+MOMENT = 1_767_268_800
 # The code under test may put something else in its place.
 clock = time.perf_counter
 # Of what a generator yields, this many values are asked for.
@@ -20,7 +22,7 @@ def perform(request):
     """Makes the call. Only what ends the process itself is not described here."""
     stage = "import"
     try:
-        module = importlib.import_module(request["module"])
+        module = import_module(request["module"])
         seed(request["seed"])
         if request["function"] == "<module>":
             return {"stage": "done", "value": None, "type": "module"}
@@ -50,7 +52,7 @@ def perform(request):
 def try_to_build(request):
     """Which of several values can be made, after the import of a module."""
     try:
-        importlib.import_module(request["module"])
+        import_module(request["module"])
     except BaseException as error:
         return failed("import", error)
     return {"stage": "done", "made": [can_be_made(recipe) for recipe in request["recipes"]]}
@@ -68,8 +70,23 @@ def failed(stage, error):
     return {"stage": stage, "error": classify.facts(error, WORKSPACE)}
 
 
+def import_module(name):
+    """Imports a module, at the same time of day and with the same chances for all of its calls."""
+    pin(0)
+    return importlib.import_module(name)
+
+
+def pin(number):
+    pin_with(number, MOMENT * 1_000_000_000)
+
+
+def pin_with(_number, _moment):
+    """Replaced by the library that stands in front of the clock; without it nothing is pinned."""
+
+
 def seed(number):
-    """The chances of this call, the same each time. Modules that nobody imported need none."""
+    """The time and the chances of this call, the same each time. Modules that nobody imported need none."""
+    pin(number)
     chance = sys.modules.get("random")
     if chance is not None:
         chance.seed(number)

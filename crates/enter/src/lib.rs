@@ -10,6 +10,8 @@ pub mod descriptors;
 pub mod landlock;
 pub mod loopback;
 pub mod mount;
+#[cfg(feature = "library")]
+pub mod pinned;
 pub mod rlimits;
 pub mod root;
 pub mod seccomp;

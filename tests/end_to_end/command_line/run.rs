@@ -88,7 +88,8 @@ def outer():
 
 fn run(tree: &Tree, more: &[&str]) -> Outcome {
     let options = ["--json", "--timeout", "700ms"];
-    tree.reading("run", options.into_iter().chain(more.iter().copied())).run()
+    let options = if more.contains(&"--timeout") { &options[..1] } else { &options[..] };
+    tree.reading("run", options.iter().copied().chain(more.iter().copied())).run()
 }
 
 fn shop() -> Tree {
@@ -216,4 +217,26 @@ fn only_the_modules_that_were_named_are_called() {
     assert!(unknown.stderr.contains("pkg/tow.py"), "{}", unknown.stderr);
     let no_python = run(&tree, &["--python", "/no/such/python"]).exits_with(2);
     assert!(no_python.stderr.contains("/no/such/python"), "{}", no_python.stderr);
+}
+
+#[test]
+fn time_and_chance_are_the_same_each_time_and_children_have_the_real_ones() {
+    let tree = Tree::new();
+    tree.write(
+        "pinned.py",
+        "import datetime\nimport os\nimport random\nimport secrets\nimport subprocess\nimport time\nimport uuid\n\n\n\
+         IMPORTED = time.time()\n\n\ndef everything() -> str:\n    \
+         return f'{IMPORTED} {time.time()} {datetime.datetime.now()} {uuid.uuid4()} {uuid.uuid1()} {os.urandom(4)} '\\\n        \
+         f'{secrets.token_hex()} {random.random()} {os.getpid() > 1}'\n\n\n\
+         def waits() -> bool:\n    end = time.time() + 0.3\n    while time.time() < end:\n        time.sleep(0.05)\n    \
+         return True\n\n\n\
+         def child() -> bool:\n    said = subprocess.run(['date', '+%Y-%m-%d-%H'], capture_output=True, text=True).stdout\n    \
+         assert said.strip() != '2026-01-01-12', 'only this process is pinned'\n    return True\n",
+    );
+    let report = run(&tree, &["--timeout", "5s"]).success().json();
+    assert_eq!((&report["flaky"], &report["failures"]), (&json!([]), &json!([])));
+    let id = report["run"].as_str().unwrap();
+    let calls = tree.menace(["show", id, "--calls", "--section", "pinned:everything", "--json"]).run().success();
+    let value = calls.json()["calls"][0]["detail"]["value"].as_str().unwrap().to_owned();
+    assert!(value.contains("2026-01-01 12:00:00"), "{value}");
 }

@@ -62,6 +62,9 @@ const START: &str = "import sys; sys.path[:] = ['/menace', *filter(None, sys.pat
 /// Lets the loader find all functions at the start, and not in every copy again. The interpreter forgets the variable.
 const BIND_NOW: &str = "LD_BIND_NOW";
 
+/// Lets the library stand in front of the clock and of the random bytes. The interpreter forgets it, too.
+const PRELOAD: &str = "LD_PRELOAD";
+
 /// A waiting interpreter. Dropping it ends it and the calls under way.
 pub(super) struct Base {
     channel: Socket,
@@ -89,6 +92,7 @@ impl Base {
         let request = ExecRequest::default();
         let mut environment = shared.environment.of_command(&sandbox.spec, &request);
         environment.insert(BIND_NOW.into(), "1".into());
+        environment.insert(PRELOAD.into(), Path::new(HARNESS).join(LIBRARY_NAME).display().to_string());
         environment.insert("PYTHONHASHSEED".into(), "0".into());
         let program = Program {
             command: command(options),
@@ -101,7 +105,15 @@ impl Base {
         let answers = sandbox.ask(|job| Request::Run { job, program, once: false }, &descriptors).await?;
         drop(descriptors);
         match channel.receive_bytes().await.map_err(SandboxError::io("hear from a zygote"))? {
-            Some(bytes) if bytes == b"ready" => Ok(Self { channel, _answers: answers, _sandbox: sandbox }),
+            Some(bytes) if bytes.starts_with(b"ready") => {
+                if bytes != b"ready" {
+                    tracing::warn!(
+                        "{}: time and random bytes cannot be pinned, so calls may differ when they are repeated",
+                        options.python
+                    );
+                }
+                Ok(Self { channel, _answers: answers, _sandbox: sandbox })
+            }
             _ => Err(failed_to_start(options, complaints).await),
         }
     }

@@ -1,0 +1,295 @@
+//! The clock and the chance of a call, the same each time.
+//!
+//! The library is loaded before the C library of the interpreter, so that what Python asks that one for is asked for
+//! here: the time of day and random bytes. Until a call begins, and for all other clocks, the answer is the real one.
+//!
+//! The pinned clock stands at one moment. It moves by a microsecond each time somebody looks, so that no two times are
+//! equal, by what somebody sleeps, and at least by whole seconds of real time, so that whoever waits for it in another way
+//! does not wait for ever. A call that otherwise takes less than a second sees the same times whenever it is made.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU64, Ordering::Relaxed};
+
+const SECOND: i64 = 1_000_000_000;
+const MICROSECOND: i64 = 1_000;
+
+static IS_PINNED: AtomicBool = AtomicBool::new(false);
+/// The moment, in nanoseconds since 1970, and when it was on the real clock that only goes forward.
+static MOMENT: AtomicI64 = AtomicI64::new(0);
+static BEGAN: AtomicI64 = AtomicI64::new(0);
+static LOOKS: AtomicI64 = AtomicI64::new(0);
+/// Nanoseconds that were slept.
+static SLEPT: AtomicI64 = AtomicI64::new(0);
+/// Of `SplitMix64`.
+static CHANCE: AtomicU64 = AtomicU64::new(0);
+
+/// From now on the time of day is this moment, and random bytes follow from the seed.
+#[unsafe(no_mangle)]
+pub extern "C" fn menace_pin(seed: u64, moment: i64) {
+    BEGAN.store(nanoseconds(real_time(libc::CLOCK_MONOTONIC)), Relaxed);
+    MOMENT.store(moment, Relaxed);
+    LOOKS.store(0, Relaxed);
+    SLEPT.store(0, Relaxed);
+    CHANCE.store(seed, Relaxed);
+    IS_PINNED.store(true, Relaxed);
+}
+
+fn pinned_now() -> i64 {
+    let passed = nanoseconds(real_time(libc::CLOCK_MONOTONIC)) - BEGAN.load(Relaxed);
+    let looks = LOOKS.fetch_add(1, Relaxed);
+    let moved = SLEPT.load(Relaxed).max(passed / SECOND * SECOND);
+    MOMENT.load(Relaxed) + moved + looks * MICROSECOND
+}
+
+fn nanoseconds(time: libc::timespec) -> i64 {
+    time.tv_sec * SECOND + time.tv_nsec
+}
+
+fn timespec(nanoseconds: i64) -> libc::timespec {
+    libc::timespec { tv_sec: nanoseconds.div_euclid(SECOND), tv_nsec: nanoseconds.rem_euclid(SECOND) }
+}
+
+fn is_time_of_day(clock: libc::clockid_t) -> bool {
+    matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI)
+}
+
+/// A function of the C library that this one stands in front of.
+struct Next {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Next {
+    const fn new(name: &'static CStr) -> Self {
+        Self { name, found: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    fn pointer(&self) -> *mut c_void {
+        let found = self.found.load(Relaxed);
+        if !found.is_null() {
+            return found;
+        }
+        // SAFETY: the name ends with a zero byte, and the handle is one that dlsym(3) knows.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        self.found.store(found, Relaxed);
+        found
+    }
+}
+
+static REAL_CLOCK: Next = Next::new(c"clock_gettime");
+static REAL_RANDOM: Next = Next::new(c"getrandom");
+static REAL_WAIT: Next = Next::new(c"sem_timedwait");
+static REAL_SLEEP: Next = Next::new(c"clock_nanosleep");
+static REAL_SELECT: Next = Next::new(c"select");
+
+type ClockFunction = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
+type RandomFunction = unsafe extern "C" fn(*mut c_void, usize, u32) -> isize;
+type SleepFunction =
+    unsafe extern "C" fn(libc::clockid_t, c_int, *const libc::timespec, *mut libc::timespec) -> c_int;
+type SelectFunction = unsafe extern "C" fn(
+    c_int,
+    *mut libc::fd_set,
+    *mut libc::fd_set,
+    *mut libc::fd_set,
+    *mut libc::timeval,
+) -> c_int;
+type WaitFunction = unsafe extern "C" fn(*mut libc::sem_t, *const libc::timespec) -> c_int;
+
+fn real_time(clock: libc::clockid_t) -> libc::timespec {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the structure lives during the call; a clock that always exists cannot fail.
+    unsafe { real_clock(clock, &raw mut time) };
+    time
+}
+
+/// # Safety
+///
+/// As `clock_gettime(2)`.
+unsafe fn real_clock(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
+    let next = REAL_CLOCK.pointer();
+    if next.is_null() {
+        // SAFETY: the arguments are those of the system call, as the caller promises.
+        return unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) } as c_int;
+    }
+    // SAFETY: the C library has a function of this type under this name.
+    let next: ClockFunction = unsafe { std::mem::transmute(next) };
+    // SAFETY: as the caller promises.
+    unsafe { next(clock, time) }
+}
+
+/// # Safety
+///
+/// As `clock_gettime(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> c_int {
+    if !IS_PINNED.load(Relaxed) || !is_time_of_day(clock) || time.is_null() {
+        // SAFETY: as the caller promises.
+        return unsafe { real_clock(clock, time) };
+    }
+    // SAFETY: the caller promises that it points to a structure, and it is not null.
+    unsafe { *time = timespec(pinned_now()) };
+    0
+}
+
+/// # Safety
+///
+/// As `gettimeofday(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gettimeofday(time: *mut libc::timeval, _zone: *mut c_void) -> c_int {
+    let mut now = timespec(0);
+    // SAFETY: the structure lives during the call.
+    let result = unsafe { clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
+    if !time.is_null() {
+        // SAFETY: the caller promises that it points to a structure.
+        unsafe { *time = libc::timeval { tv_sec: now.tv_sec, tv_usec: now.tv_nsec / MICROSECOND } };
+    }
+    result
+}
+
+/// # Safety
+///
+/// As `time(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn time(place: *mut libc::time_t) -> libc::time_t {
+    let mut now = timespec(0);
+    // SAFETY: the structure lives during the call.
+    unsafe { clock_gettime(libc::CLOCK_REALTIME, &raw mut now) };
+    if !place.is_null() {
+        // SAFETY: the caller promises that it points to a number.
+        unsafe { *place = now.tv_sec };
+    }
+    now.tv_sec
+}
+
+/// Waits of interpreters before 3.11 name a moment of the time of day, which the kernel compares with its own.
+///
+/// # Safety
+///
+/// As `sem_timedwait(3)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sem_timedwait(semaphore: *mut libc::sem_t, until: *const libc::timespec) -> c_int {
+    // SAFETY: the C library has a function of this type under this name.
+    let next: WaitFunction = unsafe { std::mem::transmute(REAL_WAIT.pointer()) };
+    if !IS_PINNED.load(Relaxed) || until.is_null() {
+        // SAFETY: as the caller promises.
+        return unsafe { next(semaphore, until) };
+    }
+    // SAFETY: the caller promises that it points to a structure, and it is not null.
+    let left = nanoseconds(unsafe { *until }) - pinned_now();
+    let real = timespec(nanoseconds(real_time(libc::CLOCK_REALTIME)) + left);
+    // SAFETY: as the caller promises; the structure lives during the call.
+    unsafe { next(semaphore, &raw const real) }
+}
+
+/// Counts what is slept, in whole milliseconds: a moment that a sleep ends at is never met exactly.
+fn will_sleep(nanoseconds: i64) {
+    const MILLISECOND: i64 = 1_000_000;
+    let slept = (nanoseconds.max(0) + MILLISECOND / 2) / MILLISECOND * MILLISECOND;
+    SLEPT.fetch_add(slept, Relaxed);
+}
+
+/// # Safety
+///
+/// As `clock_nanosleep(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn clock_nanosleep(
+    clock: libc::clockid_t,
+    flags: c_int,
+    request: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> c_int {
+    if IS_PINNED.load(Relaxed) && !request.is_null() {
+        // SAFETY: the caller promises that it points to a structure, and it is not null.
+        let mut duration = nanoseconds(unsafe { *request });
+        if flags & libc::TIMER_ABSTIME != 0 {
+            duration -= if is_time_of_day(clock) { pinned_now() } else { nanoseconds(real_time(clock)) };
+        }
+        will_sleep(duration);
+        if flags & libc::TIMER_ABSTIME != 0 && is_time_of_day(clock) {
+            let request = timespec(duration.max(0));
+            // SAFETY: both structures are there, as the caller promises, and the call does not keep them.
+            return unsafe { sleep(libc::CLOCK_MONOTONIC, 0, &raw const request, left) };
+        }
+    }
+    // SAFETY: as the caller promises.
+    unsafe { sleep(clock, flags, request, left) }
+}
+
+/// # Safety
+///
+/// As `clock_nanosleep(2)`.
+unsafe fn sleep(
+    clock: libc::clockid_t,
+    flags: c_int,
+    request: *const libc::timespec,
+    left: *mut libc::timespec,
+) -> c_int {
+    // SAFETY: the C library has a function of this type under this name.
+    let next: SleepFunction = unsafe { std::mem::transmute(REAL_SLEEP.pointer()) };
+    // SAFETY: as the caller promises.
+    unsafe { next(clock, flags, request, left) }
+}
+
+/// Interpreters before 3.11 sleep by waiting for nothing.
+///
+/// # Safety
+///
+/// As `select(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn select(
+    count: c_int,
+    reading: *mut libc::fd_set,
+    writing: *mut libc::fd_set,
+    failing: *mut libc::fd_set,
+    longest: *mut libc::timeval,
+) -> c_int {
+    if IS_PINNED.load(Relaxed) && count == 0 && !longest.is_null() {
+        // SAFETY: the caller promises that it points to a structure, and it is not null.
+        let longest = unsafe { *longest };
+        will_sleep(longest.tv_sec * SECOND + longest.tv_usec * MICROSECOND);
+    }
+    // SAFETY: the C library has a function of this type under this name.
+    let next: SelectFunction = unsafe { std::mem::transmute(REAL_SELECT.pointer()) };
+    // SAFETY: as the caller promises.
+    unsafe { next(count, reading, writing, failing, longest) }
+}
+
+fn next_bytes() -> [u8; 8] {
+    let state = CHANCE.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (mixed ^ (mixed >> 31)).to_le_bytes()
+}
+
+/// # Safety
+///
+/// As `getrandom(2)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getrandom(place: *mut c_void, length: usize, flags: u32) -> isize {
+    if !IS_PINNED.load(Relaxed) || place.is_null() {
+        let next = REAL_RANDOM.pointer();
+        if next.is_null() {
+            // SAFETY: the arguments are those of the system call, as the caller promises.
+            return unsafe { libc::syscall(libc::SYS_getrandom, place, length, flags) as isize };
+        }
+        // SAFETY: the C library has a function of this type under this name.
+        let next: RandomFunction = unsafe { std::mem::transmute(next) };
+        // SAFETY: as the caller promises.
+        return unsafe { next(place, length, flags) };
+    }
+    // SAFETY: the caller promises that there is room for so many bytes.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(place.cast::<u8>(), length) };
+    for chunk in bytes.chunks_mut(8) {
+        chunk.copy_from_slice(&next_bytes()[..chunk.len()]);
+    }
+    length.cast_signed()
+}
+
+/// # Safety
+///
+/// As `getentropy(3)`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getentropy(place: *mut c_void, length: usize) -> c_int {
+    // SAFETY: as the caller promises.
+    if unsafe { getrandom(place, length, 0) } < 0 { -1 } else { 0 }
+}

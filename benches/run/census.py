@@ -33,19 +33,19 @@ class Census:
     def __init__(self) -> None:
         self.processes = descendants()
         self.mounts = mounts()
-        self.groups = groups("menace")
 
     def left_over(self, pid: int) -> dict[str, Any]:
         """What is there now and was not before, after a moment to settle."""
         end = time.monotonic() + LONGEST_SETTLING_SECONDS
         while any((found := self.look(pid)).values()) and time.monotonic() < end:
             time.sleep(0.05)
-        return {kind: sorted(things)[:20] for kind, things in found.items()}
+        examples = [thing for things in found.values() for thing in sorted(things)[:5]]
+        return {kind: len(things) for kind, things in found.items()} | {"examples": examples}
 
     def look(self, pid: int) -> dict[str, set[str]]:
         return {
             "processes": descendants() - self.processes,
-            "cgroups": {group for group in groups("menace") - self.groups if f"-{pid}" in group},
+            "cgroups": groups(pid),
             "mounts": mounts() - self.mounts,
         }
 
@@ -86,17 +86,17 @@ def is_below(pid: int, parents: dict[int, int]) -> bool:
     return False
 
 
-def groups(word: str) -> set[str]:
-    """The cgroups with a word in their name, in every hierarchy."""
+def groups(pid: int) -> set[str]:
+    """The cgroups of a menace process, in every hierarchy: `menace-PID` and `menace-PID-…`."""
     found = set()
     for directory, names, _ in os.walk("/sys/fs/cgroup"):
-        found |= {os.path.join(directory, name) for name in names if word in name}
+        found |= {os.path.join(directory, name) for name in names if name.split("-")[:2] == ["menace", str(pid)]}
     return found
 
 
 def mounts() -> set[str]:
-    """The mounts of the first process, whose view is that of the machine."""
-    return set(Path("/proc/1/mountinfo").read_text().splitlines())
+    """What is mounted where this process and menace start from."""
+    return set(Path("/proc/self/mountinfo").read_text().splitlines())
 
 
 def adopt_orphans(yes: bool) -> None:

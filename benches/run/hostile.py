@@ -82,9 +82,9 @@ def judged(report: dict[str, Any], expected: dict[str, frozenset[str]]) -> dict[
     if not importable:
         raise PartFailed("no hostile function can be imported")
     unexpected = [
-        f"{section}: {', '.join(sorted(seen)) or 'nothing'}, not {' or '.join(sorted(expected[section]))}"
+        f"{section}: {', '.join(sorted(ends)) or 'nothing'}, not {' or '.join(sorted(expected[section]))}"
         for section in importable
-        if expected[section] and not (seen := under_normal.get(section, set())) <= expected[section]
+        if expected[section] and not (ends := under_normal.get(section, set())) <= expected[section]
     ]
     silent = [section for section in importable if section not in classified]
     return {

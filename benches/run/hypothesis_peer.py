@@ -83,8 +83,8 @@ def smallest_failure(function: Callable[..., Any], defect: dict[str, Any], repos
 def place(error: BaseException, repository: Path) -> tuple[str, Optional[int]]:
     """The exception and the innermost line of the repository."""
     frames = traceback.extract_tb(error.__traceback__)
-    frames = [frame for frame in frames if repository in Path(frame.filename).parents]
-    return type(error).__name__, frames[-1].lineno if frames else None
+    ours = [frame for frame in frames if repository in Path(frame.filename).parents]
+    return type(error).__name__, ours[-1].lineno if ours else None
 
 
 if __name__ == "__main__":

@@ -116,7 +116,8 @@ def figures(result: dict[str, Any]) -> dict[str, float]:
         found["calls_per_second"] = calls["calls_per_second"]
     if attacked := result.get("hostile"):
         found["hostile_run_ended"] = float(attacked["ended"])
-        found["hostile_left_over"] = sum(len(things) for things in attacked["left_over"].values())
+        left_over = attacked["left_over"]
+        found["hostile_left_over"] = left_over["processes"] + left_over["cgroups"] + left_over["mounts"]
     if attacked and attacked["ended"]:
         found["hostile_classified"] = attacked["share_classified"]
         found["hostile_not_mentioned"] = len(attacked["not_mentioned"])

@@ -21,7 +21,7 @@ TEMPLATES: dict[str, Template] = {
     "repr_raises": ("return RaisingRepr()", FINE),
     "repr_exits": ("return ExitingRepr()", frozenset({"ok", "crash"})),
     "repr_is_no_text": ("return NumberRepr()", FINE),
-    "repr_is_huge": ("return HugeRepr()", frozenset({"ok", "oom"})),
+    "repr_is_huge": ("return HugeRepr()", frozenset({"ok", "oom", "timeout"})),
     "length_raises": ("return RaisingLength([1] * $n)", FINE),
     "deletion_loops": ("HangingEnd()\nreturn $n", HANGS),
     "deletion_at_exit": ("keep.append(HangingEnd())\nreturn $n", ANYTHING),

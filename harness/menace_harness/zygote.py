@@ -70,6 +70,7 @@ def load(path):
     perform.pin_with = library.menace_pin
     library.menace_fork.argtypes = ()
     library.menace_fork.restype = ctypes.c_int
+    perform.fork_with = library.menace_fork
     library.menace_dumpable.argtypes = (ctypes.c_int,)
     library.menace_dumpable.restype = None
     return library

@@ -7,7 +7,7 @@ use menace_sandbox::native::CallSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::circumstances::Circumstances;
+use crate::circumstances::{Circumstances, Proof};
 use crate::stubs::Stub;
 use crate::target::Target;
 
@@ -99,6 +99,9 @@ impl Call {
             "seed": self.seed,
             "watch": stub.is_wrong || stub.is_doubtful,
         });
+        if self.circumstances.proofs.contains(&Proof::Throttled) {
+            request["load"] = true.into();
+        }
         if let Some(burst) = self.circumstances.burst {
             request["threads"] = burst.threads.into();
             request["tasks"] = burst.tasks.into();

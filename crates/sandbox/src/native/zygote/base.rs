@@ -32,7 +32,7 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 15] = [
+const FILES: [(&str, &str); 16] = [
     file!("__init__.py"),
     file!("batch.py"),
     file!("burst.py"),
@@ -40,6 +40,7 @@ const FILES: [(&str, &str); 15] = [
     file!("classify.py"),
     file!("describe.py"),
     file!("examples.py"),
+    file!("load.py"),
     file!("locate.py"),
     file!("observe.py"),
     file!("perform.py"),

@@ -19,6 +19,10 @@ def answer(request):
         from menace_harness import examples
 
         return examples.answer(request)
+    if request["kind"] == "workflow":
+        from menace_harness import workflow
+
+        return workflow.answer(request)
     return perform.perform(request)
 
 

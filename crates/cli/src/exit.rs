@@ -6,7 +6,7 @@ use menace_analysis::scan::ScanError;
 use menace_model::ids::IdError;
 use menace_model::presets::PresetError;
 use menace_model::settings::SettingsError;
-use menace_runner::RunError;
+use menace_runner::{RunError, WorkflowError};
 use menace_sandbox::SandboxError;
 use menace_store::StoreError;
 
@@ -65,6 +65,10 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.is::<PresetError>()
             || cause.is::<IdError>()
             || matches!(cause.downcast_ref(), Some(RunError::PlanChanged))
+            || matches!(
+                cause.downcast_ref(),
+                Some(WorkflowError::NoSection(_) | WorkflowError::NotCallable { .. })
+            )
             || matches!(
                 cause.downcast_ref(),
                 Some(

@@ -85,7 +85,7 @@ impl Call {
             .limits(self.circumstances.limits)
     }
 
-    fn request(&self) -> Value {
+    pub(crate) fn request(&self) -> Value {
         let stub = &self.stub;
         let keywords: Value =
             stub.keywords.iter().map(|(name, value)| (name.clone(), value.to_json())).collect();

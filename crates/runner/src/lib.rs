@@ -17,6 +17,7 @@ mod shrink;
 mod statistics;
 mod stubs;
 mod target;
+mod workflow;
 
 pub use call::Call;
 pub use chance::Chance;
@@ -34,3 +35,4 @@ pub use run::{Ledger, Progress, RunEnd, RunError, RunOptions, Surroundings, Writ
 pub use statistics::wilson;
 pub use stubs::{Constructors, GivenStub, Strategy, Stub, stub};
 pub use target::{Target, roots, targets};
+pub use workflow::{Fixtures, Mode, Simulation, StepTelemetry, WorkflowCell, WorkflowError};

@@ -236,7 +236,8 @@ fn time_and_chance_are_the_same_each_time_and_children_have_the_real_ones() {
     let report = run(&tree, &["--timeout", "5s"]).success().json();
     assert_eq!((&report["flaky"], &report["failures"]), (&json!([]), &json!([])));
     let id = report["run"].as_str().unwrap();
-    let calls = tree.menace(["show", id, "--calls", "--section", "pinned:everything", "--json"]).run().success();
+    let calls =
+        tree.menace(["show", id, "--calls", "--section", "pinned:everything", "--json"]).run().success();
     let value = calls.json()["calls"][0]["detail"]["value"].as_str().unwrap().to_owned();
     assert!(value.contains("2026-01-01 12:00:00"), "{value}");
 }

@@ -18,6 +18,7 @@ mod scan_report;
 mod show;
 mod stubs;
 mod usage;
+mod workflows;
 
 pub(crate) use clean_up::run as clean_up;
 pub(crate) use sandbox::BenchError;
@@ -51,6 +52,9 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Run(arguments) => run::run(configuration, &arguments),
         Command::Replay { call, output } => replay::run(configuration, &call, output.json),
         Command::Show(arguments) => show::run(configuration, &arguments),
+        Command::Workflows(command) => workflows::run(configuration, &command),
+        Command::RunScenarios(arguments) => workflows::run_scenarios(configuration, &arguments),
+        Command::SimulateTemporalTrajectory(arguments) => workflows::trajectory(configuration, &arguments),
         Command::Sandbox(command) => sandbox::run(command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());

@@ -17,6 +17,12 @@ pub(crate) enum UsageError {
         "SANDBOX_INPUT_STUBS cannot be used: {0}\nhint: pass a list of dictionaries such as [{{\"name\": \"value\"}}]"
     )]
     InputStubs(String),
+    #[error("the fixtures of {path} cannot be used: {problem}")]
+    Fixtures { path: std::path::PathBuf, problem: String },
+    #[error(
+        "no workflow is stored\nhint: menace workflows add NAME MODULE:FUNCTION …, or --dynamic-workflows"
+    )]
+    NoWorkflows,
     #[error("--only takes several rows of the table, or one other measurement\nhint: name {0} alone")]
     NotTogether(&'static str),
 }

@@ -164,7 +164,7 @@ pub fn literal(text: &str) -> String {
             '\n' => source.push_str("\\n"),
             character if character.is_ascii_graphic() || character == ' ' => source.push(character),
             character if u32::from(character) < 0x100 => {
-                source.push_str(&format!("\\x{:02x}", u32::from(character)))
+                source.push_str(&format!("\\x{:02x}", u32::from(character)));
             }
             character if u32::from(character) < 0x1_0000 => {
                 source.push_str(&format!("\\u{:04x}", u32::from(character)));

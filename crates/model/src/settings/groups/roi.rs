@@ -20,6 +20,24 @@ settings! {
     /// ROI and convergence.
     pub struct RoiSettings;
 
+    /// What a call that ends well is worth, in the unit of the prices below
+    value_per_call: f64 = "0.001" {
+        env: "SANDBOX_VALUE_PER_CALL",
+        status: Active,
+    }
+
+    /// What a second of a CPU core costs
+    price_per_cpu_second: f64 = "0.0000133" {
+        env: "SANDBOX_PRICE_PER_CPU_SECOND",
+        status: Active,
+    }
+
+    /// What a second of a gigabyte of memory costs
+    price_per_gb_second: f64 = "0.0000018" {
+        env: "SANDBOX_PRICE_PER_GB_SECOND",
+        status: Active,
+    }
+
     /// ROI change under which a run may stop early
     roi_tolerance: f64 = "0.01" {
         env: "SANDBOX_ROI_TOLERANCE",

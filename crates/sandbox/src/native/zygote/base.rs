@@ -32,7 +32,7 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 16] = [
+const FILES: [(&str, &str); 17] = [
     file!("__init__.py"),
     file!("batch.py"),
     file!("burst.py"),
@@ -48,6 +48,7 @@ const FILES: [(&str, &str); 16] = [
     file!("rehearsal.py"),
     file!("shapes.py"),
     file!("values.py"),
+    file!("workflow.py"),
     file!("zygote.py"),
 ];
 
@@ -127,7 +128,8 @@ impl Base {
 
 fn command(options: &ZygoteOptions) -> Vec<String> {
     // Isolated mode would ignore the variable that makes hashes the same each time.
-    let python = in_workspace(options).map_or_else(|| options.python.clone(), |path| path.display().to_string());
+    let python =
+        in_workspace(options).map_or_else(|| options.python.clone(), |path| path.display().to_string());
     let start = [python.as_str(), "-s", "-c", START];
     let roots = options.roots.iter().map(|root| format!("{WORKSPACE}/{root}"));
     start.into_iter().map(str::to_owned).chain(roots).chain(options.warm.iter().cloned()).collect()

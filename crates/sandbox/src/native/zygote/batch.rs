@@ -75,7 +75,10 @@ impl Zygote {
                     made.push(*outcome);
                     session = Some(open);
                 }
-                Made::TimedOut(outcome) => made.push(*outcome),
+                Made::TimedOut(outcome) => {
+                    open.abandon().await;
+                    made.push(*outcome);
+                }
                 Made::Unusual => {
                     open.abandon().await;
                     made.push(self.call(spec).await?);
@@ -93,7 +96,7 @@ impl Zygote {
         let mut slot = self.take_slot().await;
         let Some(keeper) = self.keeper(&mut slot).await? else { return Ok(None) };
         // The time of each call is watched here; the keeper only has to end with us.
-        let Some(line) = Line::open(&keeper, Duration::from_secs(24 * 3600)).await? else { return Ok(None) };
+        let Some(line) = Line::open(&keeper, Duration::from_hours(24)).await? else { return Ok(None) };
         let mut session = Session { slot, keeper, line };
         let request = request_of(&json!({"kind": "batch", "module": module}))?;
         let is_ready = match tokio::time::timeout(timeout, session.line.ask(&request)).await {
@@ -181,10 +184,13 @@ impl Session {
 
     /// Ends everything in the place.
     async fn abandon(self) {
-        // Whoever was killed is gone before the place is used again: its group is shared with the next.
         let Self { slot, keeper, line } = self;
         drop((line, keeper));
-        drop(slot);
+        // What was killed still holds its memory for a moment, in the group that the next call in this place has.
+        let end = Instant::now() + PATIENCE;
+        while slot.is_occupied() && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
     }
 }
 

@@ -93,6 +93,11 @@ impl Slot {
         }
     }
 
+    /// Whether a process is in the group of the place, as far as the group counts them.
+    pub(super) fn is_occupied(&self) -> bool {
+        self.group().and_then(|group| group.pids_now().ok().flatten()).is_some_and(|count| count > 0)
+    }
+
     fn group(&self) -> Option<&Group> {
         self.place.as_ref()?.group.as_ref()
     }

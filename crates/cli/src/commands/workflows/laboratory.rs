@@ -1,0 +1,123 @@
+//! Everything that is needed to make workflows of a repository.
+
+use anyhow::Context;
+use menace_analysis::scan::Scan;
+use menace_runner::{
+    Circumstances, Fixtures, Mode, Owners, Simulation, Target, WorkflowCell, WorkflowError, describe,
+    find_owners, targets,
+};
+use menace_tracker::{Prices, Taken};
+
+use crate::arguments::{Repository, WorkflowOptions};
+use crate::calling::{Calling, find_interpreter, open_store};
+use crate::commands::reading::{Purpose, read_repository};
+use crate::commands::usage::UsageError;
+use crate::configuration::Configuration;
+
+pub(super) struct Laboratory<'a> {
+    pub(super) scan: Scan,
+    pub(super) targets: Vec<Target>,
+    pub(super) prices: Prices,
+    calling: Calling,
+    owners: Owners,
+    fixtures: Fixtures,
+    options: &'a WorkflowOptions,
+}
+
+impl<'a> Laboratory<'a> {
+    pub(super) async fn open(
+        configuration: &Configuration,
+        options: &'a WorkflowOptions,
+        purpose: Purpose,
+    ) -> anyhow::Result<Self> {
+        let fixtures = fixtures(options)?;
+        let repository = Repository { path: options.repo.clone(), no_cache: false, exclude: Vec::new() };
+        let scan = read_repository(configuration, &repository, purpose)?;
+        let root = std::path::Path::new(&scan.inventory.root);
+        let variable = |name: &str| std::env::var_os(name).map(Into::into);
+        let interpreter = find_interpreter(root, options.python.as_deref(), variable);
+        let calling = Calling::of(&scan.inventory, &interpreter.python).await?;
+        let mut all = targets(&scan.inventory, &[]);
+        describe(&calling.executor, &mut all).await?;
+        let owners = find_owners(&calling.executor, &all, options.seed).await?;
+        let settings = &configuration.settings().roi;
+        let prices = Prices {
+            value_per_call: settings.value_per_call,
+            per_cpu_second: settings.price_per_cpu_second,
+            per_gb_second: settings.price_per_gb_second,
+        };
+        Ok(Self { scan, targets: all, prices, calling, owners, fixtures, options })
+    }
+
+    /// Makes a workflow under these circumstances.
+    pub(super) async fn cell(
+        &self,
+        steps: &[String],
+        circumstances: &Circumstances,
+        mode: Mode,
+    ) -> Result<WorkflowCell, WorkflowError> {
+        let simulation = Simulation {
+            executor: &self.calling.executor,
+            targets: &self.targets,
+            owners: &self.owners,
+            seed: self.options.seed,
+            times: self.options.times.max(1),
+            timeout: self.options.timeout,
+            fixtures: &self.fixtures,
+            safe_mode: self.options.safe_mode,
+        };
+        simulation.cell(steps, circumstances, mode).await
+    }
+
+    /// What a cell is worth: the profitability of its times.
+    pub(super) fn roi(&self, cell: &WorkflowCell) -> Option<f64> {
+        self.prices.profitability(&Taken {
+            calls: cell.n,
+            ended_well: cell.ended_well(),
+            cpu_seconds: cell.cpu_seconds,
+            gb_seconds: cell.gb_seconds,
+        })
+    }
+
+    /// What a cell is worth when its steps are replaced by nothing: nothing is earned, and it still costs.
+    pub(super) fn roi_of_nothing(&self, cell: &WorkflowCell) -> Option<f64> {
+        self.prices.profitability(&Taken {
+            calls: cell.n,
+            ended_well: 0,
+            cpu_seconds: cell.cpu_seconds,
+            gb_seconds: cell.gb_seconds,
+        })
+    }
+}
+
+fn fixtures(options: &WorkflowOptions) -> anyhow::Result<Fixtures> {
+    let mut fixtures = match &options.fixtures {
+        None => Fixtures::default(),
+        Some(path) => {
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("failed to read fixtures from {}", path.display()))?;
+            serde_json::from_str(&text)
+                .map_err(|error| UsageError::Fixtures { path: path.clone(), problem: error.to_string() })?
+        }
+    };
+    for (name, content) in &options.files {
+        fixtures.file(name, content);
+    }
+    for (name, value) in &options.variables {
+        fixtures.variable(name, value);
+    }
+    Ok(fixtures)
+}
+
+/// The steps of a stored workflow, or those that are named: `module:function,module:function`.
+pub(super) async fn steps_of(
+    configuration: &Configuration,
+    workflow: &str,
+) -> anyhow::Result<(String, Vec<String>)> {
+    if workflow.contains(':') {
+        return Ok((workflow.to_owned(), workflow.split(',').map(|step| step.trim().to_owned()).collect()));
+    }
+    let store = open_store(configuration).await?;
+    let stored = store.workflow(workflow).await?;
+    Ok((stored.name, stored.steps))
+}

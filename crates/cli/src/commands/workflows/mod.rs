@@ -1,0 +1,20 @@
+//! Workflows: sections that belong together, stored and run.
+
+mod laboratory;
+mod reports;
+mod scenarios;
+mod stored;
+mod together;
+
+pub(super) use scenarios::{run_scenarios, trajectory};
+
+use crate::arguments::WorkflowsCommand;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+
+pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> anyhow::Result<Exit> {
+    match command {
+        WorkflowsCommand::Run(arguments) => together::run(configuration, arguments),
+        other => stored::run(configuration, other),
+    }
+}

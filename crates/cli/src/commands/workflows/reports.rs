@@ -1,0 +1,129 @@
+//! Workflows as people read them.
+
+use crate::commands::run::shortened;
+use crate::terminal::{Align, Cell, Style, Table, grouped, styled};
+
+use super::scenarios::{ScenarioRow, StageRow};
+use super::together::WorkflowRow;
+
+fn signed(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:+.3}"))
+}
+
+fn share(value: Option<f64>) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.3}"))
+}
+
+fn interval(value: Option<(f64, f64)>) -> String {
+    value.map_or(String::new(), |(low, high)| format!("{low:.2} … {high:.2}"))
+}
+
+pub(super) fn scenarios(name: &str, rows: &[ScenarioRow], worst: Option<&str>) -> String {
+    let mut table = Table::new(&[
+        ("scenario", Align::Left),
+        ("ROI on − off", Align::Right),
+        ("R", Align::Right),
+        ("95 %", Align::Left),
+        ("times", Align::Right),
+        ("", Align::Left),
+    ]);
+    for row in rows {
+        let remark = match (&row.void_reason, &row.failure) {
+            (Some(reason), _) => Cell::styled(format!("void: {reason}"), Style::Dim),
+            (None, failure) => {
+                let mark = if worst == Some(row.scenario.as_str()) { "<== WORST  " } else { "" };
+                let failure = failure.as_deref().map_or(String::new(), |failure| shortened(failure, 80));
+                Cell::styled(format!("{mark}{failure}"), Style::Bad)
+            }
+        };
+        table.row([
+            row.scenario.clone().into(),
+            signed(row.roi_delta).into(),
+            share(row.robustness).into(),
+            interval(row.interval).into(),
+            grouped(row.n).into(),
+            remark,
+        ]);
+    }
+    format!("{}\n\n{}", styled(name, Style::Bold), table.text())
+}
+
+pub(super) fn trajectory(name: &str, rows: &[StageRow]) -> String {
+    let mut table = Table::new(&[
+        ("stage", Align::Left),
+        ("ROI", Align::Right),
+        ("resilience", Align::Right),
+        ("degradation", Align::Right),
+        ("stability", Align::Right),
+        ("times", Align::Right),
+        ("", Align::Left),
+    ]);
+    for row in rows {
+        let remark = match (&row.void_reason, &row.failure) {
+            (Some(reason), _) => Cell::styled(format!("void: {reason}"), Style::Dim),
+            (None, Some(failure)) => Cell::styled(shortened(failure, 80), Style::Bad),
+            (None, None) => Cell::styled("", Style::Dim),
+        };
+        table.row([
+            row.stage.clone().into(),
+            signed(row.roi).into(),
+            share(row.resilience).into(),
+            signed(row.degradation).into(),
+            share(row.stability).into(),
+            grouped(row.n).into(),
+            remark,
+        ]);
+    }
+    format!("{}\n\n{}", styled(name, Style::Bold), table.text())
+}
+
+pub(super) fn workflows(rows: &[WorkflowRow]) -> String {
+    let mut text = String::new();
+    for row in rows {
+        let synergy: Vec<String> =
+            row.synergy.iter().map(|(metric, value)| format!("{metric} {}", signed(*value))).collect();
+        text.push_str(&format!(
+            "{}  ROI {} · R {} ({}) · {} times{}{}\n",
+            styled(&row.workflow, Style::Bold),
+            signed(row.roi),
+            share(row.cell.robustness),
+            interval(row.cell.interval),
+            row.cell.n,
+            if synergy.is_empty() { "" } else { " · " },
+            synergy.join(" · "),
+        ));
+        text.push_str(&steps(row));
+        text.push('\n');
+    }
+    text
+}
+
+fn steps(row: &WorkflowRow) -> String {
+    let mut table = Table::new(&[
+        ("step", Align::Left),
+        ("time", Align::Right),
+        ("peak memory", Align::Right),
+        ("crashes", Align::Right),
+        ("result", Align::Left),
+    ]);
+    for step in &row.cell.steps {
+        let crashes = match step.crash_frequency {
+            Some(frequency) => format!("{:.0} % of {}", frequency * 100.0, step.calls),
+            None => "not made".to_owned(),
+        };
+        let result = match &step.failure {
+            Some(failure) => Cell::styled(shortened(failure, 60), Style::Bad),
+            None => shortened(step.result.as_deref().unwrap_or_default(), 60).into(),
+        };
+        table.row([
+            step.section.clone().into(),
+            step.time_ms.map_or(String::new(), |ms| format!("{ms:.2} ms")).into(),
+            step.peak_memory_bytes
+                .map_or(String::new(), |bytes| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20)))
+                .into(),
+            crashes.into(),
+            result,
+        ]);
+    }
+    table.text()
+}

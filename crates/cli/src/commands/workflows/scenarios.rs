@@ -1,0 +1,204 @@
+//! `menace run-scenarios` and `menace simulate-temporal-trajectory`.
+
+use menace_model::presets::{Preset, Profile, Severity, canonical, read};
+use menace_runner::{Circumstances, Counts, Mode};
+use serde::Serialize;
+
+use crate::arguments::WorkflowRun;
+use crate::calling::runtime;
+use crate::commands::reading::Purpose;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{print, print_json};
+
+use super::laboratory::{Laboratory, steps_of};
+use super::reports;
+
+/// A scenario with the workflow and without it.
+#[derive(Debug, Serialize)]
+pub(super) struct ScenarioRow {
+    pub(super) scenario: String,
+    pub(super) n: usize,
+    pub(super) robustness: Option<f64>,
+    pub(super) interval: Option<(f64, f64)>,
+    pub(super) roi: Option<f64>,
+    pub(super) roi_off: Option<f64>,
+    pub(super) roi_delta: Option<f64>,
+    pub(super) void_reason: Option<String>,
+    pub(super) failure: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct ScenarioReport<'a> {
+    version: u32,
+    workflow: &'a str,
+    steps: &'a [String],
+    seed: u64,
+    worst_scenario: Option<&'a str>,
+    scenarios: &'a [ScenarioRow],
+}
+
+/// A stage of a system that gets worse.
+#[derive(Debug, Serialize)]
+pub(super) struct StageRow {
+    pub(super) stage: String,
+    pub(super) n: usize,
+    pub(super) roi: Option<f64>,
+    pub(super) resilience: Option<f64>,
+    pub(super) degradation: Option<f64>,
+    pub(super) stability: Option<f64>,
+    pub(super) void_reason: Option<String>,
+    pub(super) failure: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct TrajectoryReport<'a> {
+    version: u32,
+    workflow: &'a str,
+    steps: &'a [String],
+    seed: u64,
+    stages: &'a [StageRow],
+}
+
+pub(in crate::commands) fn run_scenarios(
+    configuration: &Configuration,
+    arguments: &WorkflowRun,
+) -> anyhow::Result<Exit> {
+    let presets = [
+        Preset::named("normal"),
+        canonical(Profile::ConcurrencySpike, Severity::Low),
+        canonical(Profile::HostileInput, Severity::Low),
+        canonical(Profile::SchemaDrift, Severity::Low),
+        canonical(Profile::FlakyUpstream, Severity::Low),
+    ];
+    runtime()?.block_on(async {
+        let (name, steps) = steps_of(configuration, &arguments.workflow).await?;
+        let laboratory = Laboratory::open(configuration, &arguments.common, Purpose::Inventory).await?;
+        let mut rows = Vec::new();
+        for preset in &presets {
+            rows.push(scenario(&laboratory, &steps, preset).await?);
+        }
+        let worst = worst(&rows).map(str::to_owned);
+        if arguments.common.output.json {
+            print_json(&ScenarioReport {
+                version: 1,
+                workflow: &name,
+                steps: &steps,
+                seed: arguments.common.seed,
+                worst_scenario: worst.as_deref(),
+                scenarios: &rows,
+            })?;
+        } else {
+            print(&reports::scenarios(&name, &rows, worst.as_deref()))?;
+        }
+        let fails = rows.iter().any(|row| row.failure.is_some());
+        Ok(if fails { Exit::Found } else { Exit::Done })
+    })
+}
+
+async fn scenario(
+    laboratory: &Laboratory<'_>,
+    steps: &[String],
+    preset: &Preset,
+) -> anyhow::Result<ScenarioRow> {
+    let circumstances = Circumstances::of(preset, Counts::default());
+    let on = laboratory.cell(steps, &circumstances, Mode::On).await?;
+    let off = laboratory.cell(steps, &circumstances, Mode::Off).await?;
+    let (roi, roi_off) = (laboratory.roi(&on), laboratory.roi_of_nothing(&off));
+    Ok(ScenarioRow {
+        scenario: on.scenario.clone(),
+        n: on.n,
+        robustness: on.robustness,
+        interval: on.interval,
+        roi,
+        roi_off,
+        roi_delta: roi.zip(roi_off).map(|(on, off)| on - off),
+        failure: on
+            .steps
+            .iter()
+            .find_map(|step| step.failure.as_ref().map(|failure| format!("{}: {failure}", step.section))),
+        void_reason: on.void_reason,
+    })
+}
+
+/// The scenario with the lowest delta.
+fn worst(rows: &[ScenarioRow]) -> Option<&str> {
+    let measured = rows.iter().filter_map(|row| Some((row.roi_delta?, row.scenario.as_str())));
+    measured.min_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, scenario)| scenario)
+}
+
+pub(in crate::commands) fn trajectory(
+    configuration: &Configuration,
+    arguments: &WorkflowRun,
+) -> anyhow::Result<Exit> {
+    let stages = read(
+        r#"[{"SCENARIO_NAME": "normal"},
+            {"SCENARIO_NAME": "high_latency", "FAILURE_MODES": ["high_latency"], "NETWORK_LATENCY_MS": 200},
+            {"SCENARIO_NAME": "resource_strain", "FAILURE_MODES": ["resource_strain"], "CPU_LIMIT": "0.2"},
+            {"SCENARIO_NAME": "schema_drift", "FAILURE_MODES": ["schema_drift"], "SCHEMA_MISMATCHES": 5,
+             "SCHEMA_CHECKS": 100},
+            {"SCENARIO_NAME": "chaotic_failure", "FAILURE_MODES": ["chaotic_failure"]}]"#,
+    )?;
+    runtime()?.block_on(async {
+        let (name, steps) = steps_of(configuration, &arguments.workflow).await?;
+        let laboratory = Laboratory::open(configuration, &arguments.common, Purpose::Inventory).await?;
+        let mut rows: Vec<StageRow> = Vec::new();
+        for preset in &stages {
+            rows.push(stage(&laboratory, &steps, preset, &rows).await?);
+        }
+        if arguments.common.output.json {
+            print_json(&TrajectoryReport {
+                version: 1,
+                workflow: &name,
+                steps: &steps,
+                seed: arguments.common.seed,
+                stages: &rows,
+            })?;
+        } else {
+            print(&reports::trajectory(&name, &rows))?;
+        }
+        let fails = rows.iter().any(|row| row.failure.is_some());
+        Ok(if fails { Exit::Found } else { Exit::Done })
+    })
+}
+
+/// One stage: its ROI, how much of the first one's robustness and ROI is left, and how steady the ROI has been so far.
+async fn stage(
+    laboratory: &Laboratory<'_>,
+    steps: &[String],
+    preset: &Preset,
+    before: &[StageRow],
+) -> anyhow::Result<StageRow> {
+    let cell = laboratory.cell(steps, &Circumstances::of(preset, Counts::default()), Mode::On).await?;
+    let roi = laboratory.roi(&cell);
+    let first = before.first().map_or(roi, |first| first.roi);
+    let well = |roi: Option<f64>| roi.map(|roi| roi.max(0.0));
+    let resilience = match (well(roi), well(first)) {
+        (Some(now), Some(first)) if first > 0.0 => Some((now / first).min(1.0)),
+        _ => None,
+    };
+    let levels: Vec<f64> = before.iter().map(|row| row.roi).chain([roi]).flatten().collect();
+    Ok(StageRow {
+        stage: cell.scenario.clone(),
+        n: cell.n,
+        roi,
+        resilience,
+        degradation: roi.zip(first).map(|(now, first)| first - now),
+        stability: roi.map(|_| (1.0 - deviation(&levels)).max(0.0)),
+        failure: cell
+            .steps
+            .iter()
+            .find_map(|step| step.failure.as_ref().map(|failure| format!("{}: {failure}", step.section))),
+        void_reason: cell.void_reason,
+    })
+}
+
+/// The standard deviation.
+fn deviation(values: &[f64]) -> f64 {
+    if values.len() < 2 {
+        return 0.0;
+    }
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / (values.len() - 1) as f64).sqrt()
+}

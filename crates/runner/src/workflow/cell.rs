@@ -1,0 +1,141 @@
+//! What came of a workflow under one set of circumstances.
+
+use std::collections::BTreeMap;
+
+use menace_model::calls::OutcomeKind;
+use serde::Serialize;
+
+use crate::outcome::Verdict;
+use crate::statistics::wilson;
+
+/// A workflow under a scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct WorkflowCell {
+    /// The name of the preset.
+    pub scenario: String,
+    /// Times that count.
+    pub n: usize,
+    /// How many of each kind.
+    #[serde(flatten)]
+    pub kinds: BTreeMap<&'static str, usize>,
+    /// The share that ended well.
+    pub robustness: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<(f64, f64)>,
+    /// Why none counts.
+    pub void_reason: Option<String>,
+    /// CPU time of all of them.
+    pub cpu_seconds: f64,
+    /// Memory times time of all of them.
+    pub gb_seconds: f64,
+    /// The time of each, in the middle.
+    pub wall_ms: Option<f64>,
+    /// What each step took and did.
+    pub steps: Vec<StepTelemetry>,
+}
+
+/// What a step took and did, over all times.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct StepTelemetry {
+    /// `module:qualname`.
+    pub section: String,
+    /// How often it was made.
+    pub calls: usize,
+    /// How often it failed.
+    pub crashes: usize,
+    /// The share of times in which it failed.
+    pub crash_frequency: Option<f64>,
+    /// How long it takes, in the middle.
+    pub time_ms: Option<f64>,
+    /// Most memory of the process until its end.
+    pub peak_memory_bytes: Option<u64>,
+    /// What it returned when it last ended well.
+    pub result: Option<String>,
+    /// How it failed first.
+    pub failure: Option<String>,
+}
+
+/// One time, with what came of its steps.
+#[derive(Debug, Clone)]
+pub(super) struct Time {
+    pub(super) verdict: Verdict,
+    pub(super) wall_ms: f64,
+    pub(super) cpu_ms: f64,
+    pub(super) peak_bytes: u64,
+    pub(super) steps: Vec<StepSeen>,
+}
+
+/// What came of one step.
+#[derive(Debug, Clone)]
+pub(super) struct StepSeen {
+    pub(super) verdict: Verdict,
+    pub(super) took_ms: Option<f64>,
+    pub(super) peak_bytes: Option<u64>,
+}
+
+impl WorkflowCell {
+    /// Puts the times together.
+    pub(super) fn of(scenario: &str, sections: &[String], times: &[Time], why_none: Option<String>) -> Self {
+        let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
+        for time in times {
+            *kinds.entry(time.verdict.kind.name()).or_default() += 1;
+        }
+        let counting: Vec<&Time> = times.iter().filter(|time| time.verdict.kind.counts()).collect();
+        let n = counting.len();
+        let well = counting.iter().filter(|time| time.verdict.kind.is_success()).count();
+        let reason = || times.iter().find_map(|time| time.verdict.reason.clone());
+        Self {
+            scenario: scenario.to_owned(),
+            n,
+            kinds,
+            robustness: (n > 0).then(|| well as f64 / n as f64),
+            interval: (n > 0).then(|| wilson(well, n)),
+            void_reason: (n == 0)
+                .then(|| why_none.or_else(reason).unwrap_or_else(|| "no call counts".into())),
+            cpu_seconds: counting.iter().map(|time| time.cpu_ms).sum::<f64>() / 1e3,
+            gb_seconds: counting.iter().map(|time| time.peak_bytes as f64 / 1e9 * time.wall_ms / 1e3).sum(),
+            wall_ms: middle(counting.iter().map(|time| time.wall_ms).collect()),
+            steps: sections
+                .iter()
+                .enumerate()
+                .map(|(index, section)| telemetry(section, index, times))
+                .collect(),
+        }
+    }
+
+    /// How often it ended well.
+    pub fn ended_well(&self) -> usize {
+        let well = |kind: &OutcomeKind| kind.is_success();
+        let names: Vec<&str> =
+            OutcomeKind::ALL.iter().filter(|kind| well(kind)).map(|kind| kind.name()).collect();
+        self.kinds.iter().filter(|(kind, _)| names.contains(kind)).map(|(_, count)| count).sum()
+    }
+}
+
+fn telemetry(section: &str, index: usize, times: &[Time]) -> StepTelemetry {
+    let seen: Vec<&StepSeen> = times.iter().filter_map(|time| time.steps.get(index)).collect();
+    let failed: Vec<&&StepSeen> = seen.iter().filter(|step| step.verdict.kind.is_failure()).collect();
+    StepTelemetry {
+        section: section.to_owned(),
+        calls: seen.len(),
+        crashes: failed.len(),
+        crash_frequency: (!seen.is_empty()).then(|| failed.len() as f64 / seen.len() as f64),
+        time_ms: middle(seen.iter().filter_map(|step| step.took_ms).collect()),
+        peak_memory_bytes: seen.iter().filter_map(|step| step.peak_bytes).max(),
+        result: seen.iter().rev().find_map(|step| step.verdict.value.clone()),
+        failure: failed.first().map(|step| described(&step.verdict)),
+    }
+}
+
+fn described(verdict: &Verdict) -> String {
+    let message = verdict.message().unwrap_or_default();
+    match &verdict.facts {
+        Some(facts) => format!("{}: {message}", facts.exception),
+        None => message,
+    }
+}
+
+fn middle(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,177 @@
+//! Making a workflow many times: on, and off, where its steps are replaced by nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use menace_model::calls::{Described, OutcomeKind};
+use menace_sandbox::SandboxError;
+use menace_sandbox::native::{CallSpec, RawOutcome};
+use serde_json::{Value, json};
+use thiserror::Error;
+use tokio::task::JoinSet;
+
+use super::cell::{StepSeen, Time, WorkflowCell};
+use super::fixtures::Fixtures;
+use crate::call::Call;
+use crate::chance::Chance;
+use crate::circumstances::Circumstances;
+use crate::execute::Execute;
+use crate::judge::judge;
+use crate::outcome::Verdict;
+use crate::owners::Owners;
+use crate::stubs::{Constructors, Strategy, stub};
+use crate::target::Target;
+
+/// Whether steps are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are.
+    On,
+    /// Each is replaced by nothing: what is left is what everything around them costs.
+    Off,
+}
+
+/// Why a workflow cannot be made.
+#[derive(Debug, Error)]
+pub enum WorkflowError {
+    /// Our machinery failed.
+    #[error("{0}")]
+    Sandbox(#[from] SandboxError),
+    /// A step that the repository does not have.
+    #[error(
+        "there is no {0} in the repository\nhint: menace scan --json lists its sections as module:qualname"
+    )]
+    NoSection(String),
+    /// A step that cannot be called.
+    #[error("{section} cannot be called: {reason}")]
+    NotCallable {
+        /// The step.
+        section: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// What workflows are made with.
+pub struct Simulation<'a> {
+    /// Who makes the calls.
+    pub executor: &'a Arc<dyn Execute>,
+    /// All sections of the repository, described.
+    pub targets: &'a [Target],
+    /// Objects that could be made.
+    pub owners: &'a Owners,
+    /// What all chance comes from.
+    pub seed: u64,
+    /// How often a workflow is made in each cell.
+    pub times: usize,
+    /// How long one time may take.
+    pub timeout: Duration,
+    /// What steps find.
+    pub fixtures: &'a Fixtures,
+    /// An attempt to reach the network raises an exception.
+    pub safe_mode: bool,
+}
+
+impl Simulation<'_> {
+    /// Makes a workflow under these circumstances.
+    pub async fn cell(
+        &self,
+        steps: &[String],
+        circumstances: &Circumstances,
+        mode: Mode,
+    ) -> Result<WorkflowCell, WorkflowError> {
+        if let Some(reason) = &circumstances.impossible {
+            return Ok(WorkflowCell::of(&circumstances.scenario, steps, &[], Some(reason.clone())));
+        }
+        let constructors = Constructors::of(self.targets);
+        let mut under_way = JoinSet::new();
+        for draw in 0..self.times {
+            let calls = self.calls(steps, circumstances, draw, &constructors)?;
+            let spec = self.spec(&calls, circumstances, mode, draw);
+            let executor = Arc::clone(self.executor);
+            under_way.spawn(async move { (draw, calls, executor.execute(&spec).await) });
+        }
+        let mut times = Vec::new();
+        while let Some(finished) = under_way.join_next().await {
+            let (draw, calls, raw) =
+                finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
+            times.push((draw, time(&raw?, &calls)));
+        }
+        times.sort_by_key(|(draw, _)| *draw);
+        let times: Vec<Time> = times.into_iter().map(|(_, time)| time).collect();
+        Ok(WorkflowCell::of(&circumstances.scenario, steps, &times, None))
+    }
+
+    fn calls(
+        &self,
+        steps: &[String],
+        circumstances: &Circumstances,
+        draw: usize,
+        constructors: &Constructors,
+    ) -> Result<Vec<Call>, WorkflowError> {
+        let call = |step: &String| {
+            let target = self.targets.iter().find(|target| target.name() == *step);
+            let target = target.ok_or_else(|| WorkflowError::NoSection(step.clone()))?;
+            let refused = |reason: String| WorkflowError::NotCallable { section: step.clone(), reason };
+            let described = match &target.described {
+                Some(Described::Missing { missing }) => return Err(refused(missing.clone())),
+                None => return Err(refused("nobody has asked what it takes".into())),
+                Some(described) => described,
+            };
+            let made = |strategy: Strategy| {
+                let purpose = [step.as_str(), strategy.name(), &draw.to_string()];
+                let mut chance = Chance::new(self.seed, &purpose);
+                let how = (strategy, circumstances.drift);
+                stub(&target.section, described, how, draw, &mut chance, constructors, self.owners)
+            };
+            // A step for which there is nothing hostile has ordinary arguments.
+            let stub = match made(circumstances.strategy).map_err(refused)? {
+                Some(stub) => Some(stub),
+                None => made(Strategy::Typical).map_err(refused)?,
+            };
+            let stub = stub.unwrap_or_default();
+            Ok(Call::new(target, circumstances, stub, 0, self.timeout))
+        };
+        steps.iter().map(call).collect()
+    }
+
+    fn spec(&self, calls: &[Call], circumstances: &Circumstances, mode: Mode, draw: usize) -> CallSpec {
+        let request = json!({
+            "kind": "workflow",
+            "steps": calls.iter().map(Call::request).collect::<Vec<Value>>(),
+            "seed": draw,
+            "off": mode == Mode::Off,
+            "fixtures": self.fixtures,
+            "safe_mode": self.safe_mode,
+        });
+        CallSpec::new(request).timeout(circumstances.timeout(self.timeout)).limits(circumstances.limits)
+    }
+}
+
+fn time(raw: &RawOutcome, calls: &[Call]) -> Time {
+    let none = Vec::new();
+    let answered = raw.returned.as_ref().and_then(|answer| answer["steps"].as_array()).unwrap_or(&none);
+    let steps: Vec<StepSeen> = answered
+        .iter()
+        .zip(calls)
+        .map(|(answer, call)| StepSeen {
+            verdict: judge(&RawOutcome { returned: Some(answer.clone()), ..raw.clone() }, call),
+            took_ms: answer["took_ms"].as_f64(),
+            peak_bytes: answer["peak_bytes"].as_u64(),
+        })
+        .collect();
+    let is_well = |step: &&StepSeen| step.verdict.kind != OutcomeKind::Ok;
+    let verdict = match (steps.iter().find(is_well), calls.first()) {
+        // Without an answer the process itself has ended.
+        (None, Some(call)) if answered.is_empty() => judge(raw, call),
+        (Some(step), _) => step.verdict.clone(),
+        (None, _) => Verdict { kind: OutcomeKind::Ok, facts: None, reason: None, value: None },
+    };
+    Time {
+        verdict,
+        wall_ms: raw.wall_ms,
+        cpu_ms: raw.usage.cpu_user_ms.unwrap_or(0.0) + raw.usage.cpu_system_ms.unwrap_or(0.0),
+        peak_bytes: raw.usage.peak_rss_bytes.unwrap_or(0),
+        steps,
+    }
+}

@@ -1,0 +1,15 @@
+//! What measurements are worth. Pure arithmetic: nothing here starts or reads anything.
+//!
+//! ```
+//! use menace_tracker::{Prices, Taken};
+//!
+//! let prices = Prices { value_per_call: 0.01, per_cpu_second: 0.001, per_gb_second: 0.0 };
+//! let taken = Taken { calls: 10, ended_well: 9, cpu_seconds: 1.0, gb_seconds: 0.0 };
+//! assert!((prices.profitability(&taken).unwrap() - 0.89).abs() < 1e-9);
+//! ```
+
+mod economics;
+mod synergy;
+
+pub use economics::{Prices, Taken};
+pub use synergy::{robustness_synergy, synergy};

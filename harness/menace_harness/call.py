@@ -43,7 +43,8 @@ def receive_if_any(stream):
 
 def send(stream, message):
     """The answer: its length as four bytes, then JSON."""
-    body = json.dumps(message).encode("utf-8", "surrogatepass")
+    # Half characters have no place in UTF-8; what they were is in the repr of values.
+    body = json.dumps(message, ensure_ascii=False).encode("utf-8", "replace")
     data = len(body).to_bytes(4, "little") + body
     while data:
         data = data[os.write(stream, data) :]

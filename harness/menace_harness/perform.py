@@ -165,9 +165,16 @@ def as_json(value):
     """The value, if JSON can hold it unchanged and it is short."""
     try:
         text = json.dumps(value, allow_nan=False)
-        return value if len(text) <= LONGEST_TEXT and json.loads(text) == value else None
+        return value if len(text) <= LONGEST_TEXT and json.loads(text, parse_int=small) == value else None
     except (TypeError, ValueError, RecursionError, OverflowError):
         return None
+
+
+def small(digits):
+    """Not every reader of JSON takes larger numbers."""
+    if len(digits) > 18:
+        raise ValueError("a large number")
+    return int(digits)
 
 
 def finish(value):

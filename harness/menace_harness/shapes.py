@@ -271,13 +271,21 @@ class Describer:
         described = self.fields(chosen, depth, (*within, kind, chosen))
         if isinstance(described, str):
             return {"t": "opaque", "class": qualified(kind), "why": described}
-        return {"t": "object", "class": qualified(chosen), "parameters": described}
+        return {"t": "object", "class": qualified(chosen), "parameters": described, "record": is_record(chosen)}
 
     def fields(self, kind, depth, within):
         # The namespace of the class's own module resolves the annotations of its constructor.
         module = sys.modules.get(kind.__module__)
         describer = Describer(module) if module is not None else self
         return describer.parameters(kind, False, depth + 1, within)
+
+
+def is_record(kind):
+    """Whether an object is nothing but its fields: a dataclass, a named tuple, or what pydantic and attrs make."""
+    if any("__post_init__" in vars(base) for base in kind.__mro__):
+        return False
+    names = ("__dataclass_fields__", "__attrs_attrs__", "model_fields")
+    return any(hasattr(kind, name) for name in names) or issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 def signature_of(function):

@@ -74,8 +74,12 @@ pub enum Proof {
 pub struct Counts {
     /// Without anything done.
     pub normal: usize,
-    /// With hostile, wrong or drifted arguments.
-    pub inputs: usize,
+    /// With hostile arguments.
+    pub hostile: usize,
+    /// With wrong arguments.
+    pub misuse: usize,
+    /// With drifted arguments.
+    pub drift: usize,
     /// Bursts.
     pub bursts: usize,
     /// On a machine with less of something.
@@ -84,7 +88,7 @@ pub struct Counts {
 
 impl Default for Counts {
     fn default() -> Self {
-        Self { normal: 8, inputs: 12, bursts: 2, strain: 2 }
+        Self { normal: 8, hostile: 28, misuse: 16, drift: 16, bursts: 2, strain: 2 }
     }
 }
 
@@ -151,29 +155,30 @@ impl Circumstances {
     }
 
     fn count(&self, preset: &Preset, counts: Counts) -> usize {
-        let scaled = |usual: f64| {
+        let scaled = |count: usize, usual: f64| {
             let share = preset.number("THREAT_INTENSITY").map_or(1.0, |intensity| intensity / usual);
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "an intensity is at most 100, so this is small and not negative"
             )]
-            let count = (counts.inputs as f64 * share).round() as usize;
+            let count = (count as f64 * share).round() as usize;
             count.max(1)
         };
         match self.strategy {
             _ if self.is_baseline => counts.normal,
             _ if self.burst.is_some() => counts.bursts,
-            Strategy::Hostile => scaled(USUAL_HOSTILITY),
-            Strategy::Misuse => scaled(USUAL_MISUSE),
-            Strategy::Drift => counts.inputs,
+            Strategy::Hostile => scaled(counts.hostile, USUAL_HOSTILITY),
+            Strategy::Misuse => scaled(counts.misuse, USUAL_MISUSE),
+            Strategy::Drift => counts.drift,
             Strategy::Typical => counts.strain,
         }
     }
 
-    /// Whether its calls have the arguments of the baseline, so that each has one there to be compared with.
+    /// Whether its calls have the arguments of the baseline, as they are or drifted, so that each has one there to be
+    /// compared with.
     pub fn is_paired(&self) -> bool {
-        self.strategy == Strategy::Typical && !self.is_baseline
+        matches!(self.strategy, Strategy::Typical | Strategy::Drift) && !self.is_baseline
     }
 
     /// How long a call may take in all, the import included, if it usually may take so long.
@@ -272,8 +277,8 @@ mod tests {
     fn canonical_profiles_do_what_they_say() {
         let of = |profile, severity| Circumstances::of(&canonical(profile, severity), Counts::default());
         let low = of(Profile::HostileInput, Severity::Low);
-        assert_eq!((low.strategy, low.calls), (Strategy::Hostile, 12));
-        assert_eq!(of(Profile::HostileInput, Severity::High).calls, 20);
+        assert_eq!((low.strategy, low.calls), (Strategy::Hostile, 28));
+        assert_eq!(of(Profile::HostileInput, Severity::High).calls, 47);
         let burst = of(Profile::ConcurrencySpike, Severity::High);
         assert_eq!(burst.burst, Some(Burst { threads: 50, tasks: 100 }));
         assert!(burst.is_paired());

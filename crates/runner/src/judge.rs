@@ -53,6 +53,8 @@ fn judge_result(raw: &RawOutcome, call: &Call) -> Verdict {
     match (stage, &facts) {
         ("done", _) if why.is_some() => verdict(OutcomeKind::Wrong, why),
         ("done", _) => verdict(OutcomeKind::Ok, None),
+        // An object that does not take a hostile or drifted field has refused it.
+        ("build", _) if call.stub.hostile + call.stub.drifted > 0 => verdict(OutcomeKind::Void, why),
         ("lookup" | "build", _) => verdict(OutcomeKind::HarnessError, why),
         ("import", Some(facts)) if is_missing_dependency(facts) => verdict(
             OutcomeKind::HarnessError,

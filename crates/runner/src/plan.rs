@@ -1,6 +1,6 @@
 //! All calls of a run, in order, from its seed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use menace_model::calls::Described;
@@ -28,6 +28,9 @@ pub struct PlannedCall {
     /// What the call is for.
     pub purpose: Purpose,
 }
+
+/// How many calls of the baseline others are derived from.
+const BASELINE: usize = 8;
 
 /// What a call is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,11 +153,12 @@ impl Planner<'_> {
         let target = &self.planning.targets[index];
         let Some(described @ Described::Callable { examples, .. }) = &target.described else { return Ok(0) };
         let name = target.name();
-        let mut planned = BTreeSet::new();
+        let mut planned: BTreeMap<String, usize> = BTreeMap::new();
         for draw in 0..circumstances.calls {
-            // Calls with ordinary arguments have the same ones under every preset.
-            let purpose = [name.as_str(), circumstances.strategy.name(), &draw.to_string()];
-            let mut chance = Chance::new(self.planning.seed, &purpose);
+            // Calls with ordinary arguments have the same ones under every preset, and what drifts is one of those.
+            let base = if circumstances.strategy == Strategy::Drift { draw % BASELINE } else { draw };
+            let how = circumstances.strategy.name_of_chance();
+            let mut chance = Chance::new(self.planning.seed, &[name.as_str(), how, &base.to_string()]);
             let given = self.planning.given.iter().filter(|given| given.is_for(target)).nth(draw);
             let made = match given {
                 Some(given) if circumstances.strategy == Strategy::Typical => {
@@ -166,7 +170,7 @@ impl Planner<'_> {
                     &target.section,
                     described,
                     (circumstances.strategy, circumstances.drift),
-                    draw,
+                    (base, draw),
                     &mut chance,
                     &self.constructors,
                     self.planning.owners,
@@ -174,15 +178,21 @@ impl Planner<'_> {
             };
             let Some(stub) = made else { continue };
             // The same call again would only say the same again.
-            if !planned.insert(serde_json::to_string(&stub).unwrap_or_default()) {
+            let same = serde_json::to_string(&stub).unwrap_or_default();
+            let known = planned.get(&same).copied();
+            if circumstances.is_baseline {
+                self.baseline.insert((index, draw), known.unwrap_or(self.plan.calls.len()));
+            }
+            if known.is_some() {
                 continue;
             }
+            planned.insert(same, self.plan.calls.len());
             let seed = chance.number() >> 1;
             let pair =
-                if circumstances.is_paired() { self.baseline.get(&(index, draw)).copied() } else { None };
-            if circumstances.is_baseline {
-                self.baseline.insert((index, draw), self.plan.calls.len());
-            }
+                if circumstances.is_paired() { self.baseline.get(&(index, base)).copied() } else { None };
+            // A call is only drifted when the same arguments did well before they drifted, so there is no doubt.
+            let is_doubtful = stub.is_doubtful && (stub.drifted == 0 || pair.is_none());
+            let stub = Stub { is_doubtful, ..stub };
             let call = PlannedCall { target: index, preset, stub, seed, pair, purpose: Purpose::Measure };
             self.plan.calls.push(call);
         }

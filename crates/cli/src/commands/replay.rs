@@ -35,9 +35,9 @@ pub(super) fn run(configuration: &Configuration, call: &str, json: bool) -> anyh
     let now = runtime()?.block_on(again(configuration, &settings, &call))?;
     let replayed = Replayed { record: &record, call: &call, now: &now, changed: &changed };
     if json {
-        print_json(&replayed.json())?
+        print_json(&replayed.json())?;
     } else {
-        print(&replayed.text())?
+        print(&replayed.text())?;
     }
     Ok(if now.verdict.kind.is_failure() { Exit::Found } else { Exit::Done })
 }

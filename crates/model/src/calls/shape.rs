@@ -89,6 +89,9 @@ pub enum Shape {
     Object {
         class: String,
         parameters: Vec<ParameterShape>,
+        /// It is nothing but its fields.
+        #[serde(default)]
+        record: bool,
     },
     Exception {
         class: String,

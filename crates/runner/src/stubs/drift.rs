@@ -1,18 +1,40 @@
 //! Fields that are not what they were: renamed, dropped, added, of another type.
 
-use menace_model::calls::Recipe;
+use menace_model::calls::{Recipe, Shape};
 
 use super::Stub;
 use crate::chance::Chance;
 
 /// Changes this share of the fields of each record among the arguments, and at least one. `None` when there is no record.
-pub(super) fn drift(mut stub: Stub, share: f64, draw: usize, chance: &mut Chance) -> Option<Stub> {
+pub(super) fn drift(
+    mut stub: Stub,
+    shapes: &[Shape],
+    share: f64,
+    draw: usize,
+    chance: &mut Chance,
+) -> Option<Stub> {
     let mut changed = 0;
-    for argument in stub.arguments.iter_mut().chain(stub.keywords.iter_mut().map(|(_, value)| value)) {
-        changed += drift_value(argument, share, draw, chance);
+    let arguments = stub.arguments.iter_mut().chain(stub.keywords.iter_mut().map(|(_, value)| value));
+    for (index, argument) in arguments.enumerate() {
+        changed += match (&mut *argument, shapes.get(index)) {
+            (Recipe::New { arguments, keywords, .. }, Some(Shape::Object { record: true, .. })) => {
+                drift_object(arguments, keywords, draw)
+            }
+            _ => drift_value(argument, share, draw, chance),
+        };
     }
     stub.drifted = changed;
     (changed > 0).then_some(stub)
+}
+
+/// An object that is nothing but its fields has them all; one can still hold something else.
+fn drift_object(arguments: &mut [Recipe], keywords: &mut [(String, Recipe)], draw: usize) -> u32 {
+    let mut fields: Vec<&mut Recipe> =
+        arguments.iter_mut().chain(keywords.iter_mut().map(|(_, value)| value)).collect();
+    let index = draw % fields.len().max(1);
+    let Some(field) = fields.get_mut(index) else { return 0 };
+    **field = retyped(field);
+    1
 }
 
 fn drift_value(value: &mut Recipe, share: f64, draw: usize, chance: &mut Chance) -> u32 {
@@ -35,7 +57,8 @@ fn drift_value(value: &mut Recipe, share: f64, draw: usize, chance: &mut Chance)
 }
 
 fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, chance: &mut Chance) {
-    let index = chance.below(pairs.len());
+    // Each field is dropped, renamed and retyped in turn, so that few draws meet all of a small record.
+    let index = (draw / 4 + chance.below(2) * (pairs.len() / 2)) % pairs.len().max(1);
     match (draw % 4, pairs.get_mut(index)) {
         (0, Some(_)) => {
             pairs.remove(index);
@@ -65,7 +88,7 @@ mod tests {
         let stub = Stub { arguments: vec![record.clone()], ..Stub::default() };
         let mut chance = Chance::new(1, &[]);
         let drifted: Vec<Recipe> = (0..4)
-            .map(|draw| drift(stub.clone(), 0.05, draw, &mut chance).unwrap().arguments[0].clone())
+            .map(|draw| drift(stub.clone(), &[], 0.05, draw, &mut chance).unwrap().arguments[0].clone())
             .collect();
         assert!(drifted.iter().all(|changed| *changed != record), "{drifted:?}");
         assert_eq!(drifted[1], Recipe::record([("price_v2".to_owned(), Recipe::Int(3))]));
@@ -76,13 +99,13 @@ mod tests {
     fn more_fields_change_when_more_are_asked_for() {
         let fields = ('a'..='z').map(|name| (name.to_string(), Recipe::Int(3)));
         let stub = Stub { arguments: vec![Recipe::record(fields)], ..Stub::default() };
-        let changed = |share| drift(stub.clone(), share, 0, &mut Chance::new(1, &[])).unwrap().drifted;
+        let changed = |share| drift(stub.clone(), &[], share, 0, &mut Chance::new(1, &[])).unwrap().drifted;
         assert_eq!((changed(0.05), changed(0.2)), (1, 5));
     }
 
     #[test]
     fn without_a_record_nothing_drifts() {
         let stub = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
-        assert_eq!(drift(stub, 0.05, 0, &mut Chance::new(1, &[])), None);
+        assert_eq!(drift(stub, &[], 0.05, 0, &mut Chance::new(1, &[])), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What a parameter without an annotation takes: what the body does with it, its default, its name.
 
-use menace_model::calls::Shape;
+use menace_model::calls::{Field, Shape};
 use menace_model::inventory::{Parameter, ParameterUse};
 
 /// A guess, and whether the body plainly needs it: a method that only texts have is plain, a name is not.
@@ -57,6 +57,26 @@ fn vote(votes: &mut Vec<(Shape, i32)>, shape: Shape, weight: i32) {
 
 fn same_kind(left: &Shape, right: &Shape) -> bool {
     std::mem::discriminant(left) == std::mem::discriminant(right)
+}
+
+/// The fields of a mapping that the body reads by name, each with the type that the mapping declares for its values.
+pub(super) fn fields_read(written: &Parameter, value: &Shape) -> Vec<Field> {
+    let mut fields: Vec<Field> = Vec::new();
+    for one in &written.uses {
+        let ParameterUse::Key(source) = one else { continue };
+        if let Shape::TypedDict { fields: found } =
+            text_literal(source).map_or(Shape::Any, |name| record([name]))
+        {
+            let unknown =
+                found.into_iter().filter(|field| fields.iter().all(|known| known.name != field.name));
+            let unknown: Vec<Field> = unknown.collect();
+            fields.extend(unknown.into_iter().map(|field| match value {
+                Shape::Any => field,
+                declared => Field { shape: declared.clone(), ..field },
+            }));
+        }
+    }
+    fields
 }
 
 /// Two observations of the same kind: what one of them knows about the inside is kept.
@@ -349,8 +369,7 @@ fn dictionary() -> Shape {
 }
 
 fn record<'a>(names: impl IntoIterator<Item = &'a str>) -> Shape {
-    let field =
-        |name: &str| menace_model::calls::Field { name: name.to_owned(), shape: Shape::Any, required: true };
+    let field = |name: &str| Field { name: name.to_owned(), shape: Shape::Any, required: true };
     Shape::TypedDict { fields: names.into_iter().map(field).collect() }
 }
 

@@ -50,8 +50,36 @@ pub(super) fn hostile(shape: &Shape, draw: usize, chance: &mut Chance) -> Option
         }
         _ => return None,
     };
-    let index = (draw + chance.below(2)) % values.len().max(1);
+    let index = draw % values.len().max(1);
     values.into_iter().nth(index)
+}
+
+/// An ordinary value made hostile: itself, or where it is a record one of its fields.
+pub(super) fn tainted(value: &Recipe, shape: &Shape, draw: usize, chance: &mut Chance) -> Option<Recipe> {
+    match (value, shape) {
+        (Recipe::Dict(class, pairs), Shape::TypedDict { fields }) => {
+            let index = draw % fields.len().max(1);
+            let field = fields.get(index)?;
+            let hostile = hostile(&field.shape, draw / fields.len(), chance)?;
+            let mut pairs = pairs.clone();
+            let place = pairs.iter_mut().find(|(key, _)| *key == Recipe::text(&field.name))?;
+            place.1 = hostile;
+            Some(Recipe::Dict(class.clone(), pairs))
+        }
+        (Recipe::New { class, arguments, keywords }, Shape::Object { parameters, record: true, .. }) => {
+            let (mut arguments, mut keywords) = (arguments.clone(), keywords.clone());
+            let count = arguments.len() + keywords.len();
+            let index = draw % count.max(1);
+            let place = match arguments.get_mut(index) {
+                Some(place) => place,
+                None => &mut keywords.get_mut(index - arguments.len())?.1,
+            };
+            let parameter = parameters.get(index)?;
+            *place = hostile(&parameter.shape, draw / count, chance)?;
+            Some(Recipe::New { class: class.clone(), arguments, keywords })
+        }
+        _ => hostile(shape, draw, chance),
+    }
 }
 
 fn plain(recipe: Recipe) -> Option<String> {
@@ -61,23 +89,32 @@ fn plain(recipe: Recipe) -> Option<String> {
     }
 }
 
+/// The first ones break the most.
 fn texts() -> Vec<Recipe> {
-    let mut all: Vec<Recipe> = [
-        "",
-        "'; DROP TABLE users; --",
-        "<script>alert(1)</script>",
-        "../../../../etc/passwd",
-        "\0",
+    let many = |text: &str, count| Recipe::Repeated(Box::new(Recipe::text(text)), count);
+    let plain = |texts: &[&str]| texts.iter().copied().map(Recipe::text).collect::<Vec<_>>();
+    let mut all = plain(&["", "'; DROP TABLE users; --", "\0", "../../../../etc/passwd", "²"]);
+    all.extend([
+        Recipe::Escaped("\\ud800".into()),
+        many("A", HUGE),
+        // What matches up to its end makes a regular expression that can match in many ways try all of them.
+        Recipe::text("a".repeat(40) + "!"),
+        many("9", 5_000),
+        many("[", HUGE),
+        many("(", 5_000),
+    ]);
+    all.extend(plain(&[
         "{\"a\": [1, 2",
         "%s%s%n%x",
         "{0.__class__}",
+        "-1",
+        "NaN",
+        "99999999999999999999",
+        " \t\r\n",
+        "<script>alert(1)</script>",
         "${7*7}{{7*7}}",
         "аdmin",
         "\u{202e}txt.exe",
-        " \t\r\n",
-        "NaN",
-        "-1",
-        "99999999999999999999",
         "0x41",
         "١٢٣",
         "𝟙𝟚",
@@ -86,16 +123,7 @@ fn texts() -> Vec<Recipe> {
         "None",
         "=1+1",
         "A:\\nul",
-    ]
-    .into_iter()
-    .map(Recipe::text)
-    .collect();
-    all.extend([
-        Recipe::Escaped("\\ud800".into()),
-        Recipe::Repeated(Box::new(Recipe::text("A")), HUGE),
-        Recipe::Repeated(Box::new(Recipe::text("(")), 5_000),
-        Recipe::text("a".repeat(28) + "!"),
-    ]);
+    ]));
     all
 }
 

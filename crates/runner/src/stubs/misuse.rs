@@ -3,36 +3,38 @@
 use menace_model::calls::{Recipe, Shape};
 
 use super::Stub;
-use crate::chance::Chance;
 
 /// Makes a right call wrong. `None` when there is nothing to do wrong.
-pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize, chance: &mut Chance) -> Option<Stub> {
+pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize) -> Option<Stub> {
     let count = stub.arguments.len() + stub.keywords.len();
-    match draw % 4 {
+    match draw {
         0 if count > 0 => {
             if stub.arguments.pop().is_none() {
                 stub.keywords.pop();
             }
         }
-        1 => stub.keywords.push(("no_such_parameter".into(), Recipe::Int(1))),
+        0 | 1 => stub.keywords.push(("no_such_parameter".into(), Recipe::Int(1))),
+        2 => stub.arguments.push(Recipe::Int(1)),
+        // One parameter after the other is wrong, each with one value after the other.
         _ if count > 0 => {
-            let index = chance.below(count);
+            let index = (draw - 3) % count;
             let shape = shapes.get(index).unwrap_or(&Shape::Any);
-            let wrong = wrong_for(shape, draw)?;
+            let wrong = wrong_for(shape, (draw - 3) / count)?;
+            let positional = stub.arguments.len();
             match stub.arguments.get_mut(index) {
                 Some(argument) => *argument = wrong,
-                None => stub.keywords.get_mut(index - stub.arguments.len())?.1 = wrong,
+                None => stub.keywords.get_mut(index - positional)?.1 = wrong,
             }
         }
-        _ => stub.arguments.push(Recipe::Int(1)),
+        _ => return None,
     }
     stub.is_wrong = true;
     Some(stub)
 }
 
-/// A value that a shape does not take.
+/// A value that a shape does not take. The first ones look most like what is taken.
 fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
-    let candidates = [
+    let mut candidates = vec![
         Recipe::None,
         Recipe::text("not what is expected"),
         Recipe::Int(7),
@@ -40,8 +42,11 @@ fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
         Recipe::record([("unexpected".to_owned(), Recipe::None)]),
         Recipe::Float(0.5),
     ];
+    if matches!(shape, Shape::Int | Shape::Bool) {
+        candidates.rotate_right(1);
+    }
     let wrong: Vec<Recipe> = candidates.into_iter().filter(|value| !takes(shape, value)).collect();
-    wrong.get(draw / 4 % wrong.len().max(1)).cloned()
+    wrong.get(draw % wrong.len().max(1)).cloned()
 }
 
 /// Whether a value of this kind is what the shape asks for, as far as that can be seen from outside.
@@ -66,9 +71,8 @@ mod tests {
     #[test]
     fn every_misuse_differs_from_the_right_call() {
         let right = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
-        let mut chance = Chance::new(1, &[]);
         for draw in 0..24 {
-            let wrong = misuse(right.clone(), &[Shape::Int], draw, &mut chance).unwrap();
+            let wrong = misuse(right.clone(), &[Shape::Int], draw).unwrap();
             assert!(wrong.is_wrong);
             assert_ne!((&wrong.arguments, &wrong.keywords), (&right.arguments, &right.keywords), "{draw}");
             assert!(

@@ -13,7 +13,7 @@ use menace_model::calls::{Described, ParameterShape, Recipe, Shape};
 use menace_model::inventory::Section;
 use serde::{Deserialize, Serialize};
 
-use self::evidence::guesses;
+use self::evidence::{fields_read, guesses};
 pub use self::given::GivenStub;
 use self::typical::Typical;
 use crate::chance::Chance;
@@ -61,6 +61,14 @@ pub enum Strategy {
 }
 
 impl Strategy {
+    /// What its chance is for: what drifts is ordinary at first.
+    pub(crate) fn name_of_chance(self) -> &'static str {
+        match self {
+            Self::Drift => Self::Typical.name(),
+            other => other.name(),
+        }
+    }
+
     /// Its name.
     pub fn name(self) -> &'static str {
         match self {
@@ -72,28 +80,29 @@ impl Strategy {
     }
 }
 
-/// Arguments for a section; the number beside the strategy is the share of fields that drift. `None` when the strategy has nothing to offer for it: no parameter can be hostile, no record
+/// Arguments for a section; the number beside the strategy is the share of fields that drift. The first draw is of
+/// ordinary arguments, the second of what is done to them. `None` when the strategy has nothing to offer for it: no parameter can be hostile, no record
 /// can drift.
 pub fn stub(
     section: &Section,
     described: &Described,
     (strategy, drifting): (Strategy, f64),
-    draw: usize,
+    (base, draw): (usize, usize),
     chance: &mut Chance,
     constructors: &Constructors,
     owners: &Owners,
 ) -> Result<Option<Stub>, String> {
     let Described::Callable { parameters, owner: owner_shape, .. } = described else { return Ok(None) };
-    let known = Known::of(section, parameters, draw);
-    let mut maker = Typical { chance, draw, constructors, optional_depth: 0 };
+    let known = Known::of(section, parameters, base);
+    let mut maker = Typical { chance, draw: base, constructors, optional_depth: 0 };
     let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
     let owner = match owner_shape {
         // The object is an ordinary one, whatever it is called with.
-        Some(shape) => Some(if let Some(made) = made_before(shape, owners, draw) {
+        Some(shape) => Some(if let Some(made) = made_before(shape, owners, base) {
             made
         } else {
             let chance = maker.chance;
-            let mut maker = Typical { chance, draw: draw % 4, constructors, optional_depth: 0 };
+            let mut maker = Typical { chance, draw: base % 4, constructors, optional_depth: 0 };
             maker.value(shape, "self", 0)?
         }),
         None => None,
@@ -105,8 +114,8 @@ pub fn stub(
     Ok(match strategy {
         Strategy::Typical => Some(stub),
         Strategy::Hostile => make_hostile(stub, &known.parameters, draw, chance),
-        Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw, chance),
-        Strategy::Drift => drift::drift(stub, drifting, draw, chance),
+        Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw),
+        Strategy::Drift => drift::drift(stub, &known.shapes(), drifting, draw, chance),
     })
 }
 
@@ -214,10 +223,17 @@ impl Known {
         let parameters = parameters
             .iter()
             .map(|parameter| {
+                let written = section.parameters.iter().find(|written| written.name == parameter.name);
+                if let (Shape::Dict { value, .. }, Some(written)) = (&parameter.shape, written) {
+                    // A mapping is declared by the types of its keys and values; which keys there are, the body says.
+                    let fields = fields_read(written, value);
+                    if !fields.is_empty() {
+                        return ParameterShape { shape: Shape::TypedDict { fields }, ..parameter.clone() };
+                    }
+                }
                 if parameter.shape != Shape::Any {
                     return parameter.clone();
                 }
-                let written = section.parameters.iter().find(|written| written.name == parameter.name);
                 let all = guesses(written, &parameter.name, parameter.default.as_deref());
                 // The best guess first, then the others in turn.
                 let likely = all.len().clamp(1, 3);
@@ -235,28 +251,32 @@ impl Known {
     }
 }
 
+/// One parameter after the other is hostile, each with one value after the other, and now and then all of them.
 fn make_hostile(
     mut stub: Stub,
     parameters: &[ParameterShape],
     draw: usize,
     chance: &mut Chance,
 ) -> Option<Stub> {
-    let passed = stub.arguments.len();
-    for (index, argument) in stub.arguments.iter_mut().enumerate() {
-        let shape = parameters.get(index).map_or(&Shape::Any, |parameter| &parameter.shape);
-        // One parameter after the other is hostile, and now and then all of them.
-        if (draw % passed == index || chance.one_in(4))
-            && let Some(value) = hostile::hostile(shape, draw, chance)
-        {
-            *argument = value;
+    let given = stub.arguments.len() + stub.keywords.len();
+    let values = stub.arguments.iter_mut().enumerate().map(|(index, value)| (parameters.get(index), value));
+    let named = stub
+        .keywords
+        .iter_mut()
+        .map(|(name, value)| (parameters.iter().find(|parameter| parameter.name == *name), value));
+    let mut places: Vec<(Option<&ParameterShape>, &mut Recipe)> = values.chain(named).collect();
+    let everything = draw % 7 == 6;
+    // Where the one whose turn it is cannot be hostile, it is the turn of the next.
+    for turn in 0..given {
+        let index = (draw + turn) % given;
+        let (parameter, value) = &mut places[index];
+        let shape = parameter.map_or(&Shape::Any, |parameter| &parameter.shape);
+        if let Some(hostile) = hostile::tainted(value, shape, draw / given, chance) {
+            **value = hostile;
             stub.hostile += 1;
-        }
-    }
-    for (name, argument) in &mut stub.keywords {
-        let shape = parameters.iter().find(|parameter| parameter.name == *name);
-        if let Some(value) = shape.and_then(|parameter| hostile::hostile(&parameter.shape, draw, chance)) {
-            *argument = value;
-            stub.hostile += 1;
+            if !everything {
+                break;
+            }
         }
     }
     (stub.hostile > 0).then_some(stub)

@@ -98,7 +98,7 @@ impl Typical<'_> {
                 let member = members.get(self.draw % members.len().max(1));
                 Recipe::Member(class.clone(), member.ok_or("the enumeration has no members")?.clone())
             }
-            Shape::Object { class, parameters } => self.object(class, parameters, depth)?,
+            Shape::Object { class, parameters, .. } => self.object(class, parameters, depth)?,
             Shape::Exception { class } => Recipe::New {
                 class: class.clone(),
                 arguments: vec![Recipe::text("a reason")],

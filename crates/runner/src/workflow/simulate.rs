@@ -119,10 +119,10 @@ impl Simulation<'_> {
                 Some(described) => described,
             };
             let made = |strategy: Strategy| {
-                let purpose = [step.as_str(), strategy.name(), &draw.to_string()];
+                let purpose = [step.as_str(), strategy.name_of_chance(), &draw.to_string()];
                 let mut chance = Chance::new(self.seed, &purpose);
                 let how = (strategy, circumstances.drift);
-                stub(&target.section, described, how, draw, &mut chance, constructors, self.owners)
+                stub(&target.section, described, how, (draw, draw), &mut chance, constructors, self.owners)
             };
             // A step for which there is nothing hostile has ordinary arguments.
             let stub = match made(circumstances.strategy).map_err(refused)? {

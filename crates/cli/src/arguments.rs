@@ -89,6 +89,8 @@ pub(crate) enum Command {
     /// Store, list, show, remove and run workflows: sections that belong together
     #[command(subcommand)]
     Workflows(WorkflowsCommand),
+    /// Run the tests of a repository in sandboxes, call what has none, and integrate orphans that pass
+    SelfTest(SelfTest),
     /// Run a workflow in five scenarios, on and off, and mark the worst
     RunScenarios(WorkflowRun),
     /// Run a workflow through five stages of a system that gets worse
@@ -162,6 +164,30 @@ pub(crate) enum WorkflowsCommand {
     },
     /// Run one workflow, or all of them and all together (all_workflows), with what each step takes and does
     Run(WorkflowsRun),
+}
+
+/// What to test.
+#[derive(Debug, Args)]
+pub(crate) struct SelfTest {
+    /// Only these modules, by path or as Python imports them, and what they need
+    pub(crate) paths: Vec<String>,
+    /// The repository; without it SANDBOX_REPO_PATH, else the working directory
+    #[arg(long, value_name = "PATH")]
+    pub(crate) repo: Option<PathBuf>,
+    /// Begin again so long after each round, such as 10m; without it SELF_TEST_INTERVAL, else one round
+    #[arg(long, value_parser = sandbox::duration)]
+    pub(crate) interval: Option<std::time::Duration>,
+    /// How long a file of tests may take
+    #[arg(long, default_value = "120s", value_parser = sandbox::duration)]
+    pub(crate) timeout: std::time::Duration,
+    /// What all chance comes from
+    #[arg(long, default_value_t = 0)]
+    pub(crate) seed: u64,
+    /// The interpreter; without it that of the repository, else python3
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<String>,
+    #[command(flatten)]
+    pub(crate) output: JsonOutput,
 }
 
 /// Which workflows to run.

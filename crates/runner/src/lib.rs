@@ -13,6 +13,7 @@ mod owners;
 mod plan;
 mod report;
 mod run;
+mod self_test;
 mod shrink;
 mod statistics;
 mod stubs;
@@ -32,6 +33,9 @@ pub use owners::{Owners, find_owners};
 pub use plan::{Plan, PlannedCall, PlannedPreset, Planning, Purpose, plan};
 pub use report::{Cell, Failure, HarnessError, RunReport};
 pub use run::{Ledger, Progress, RunEnd, RunError, RunOptions, Surroundings, Written, run};
+pub use self_test::{
+    JunitError, SuiteOptions, SuiteOutcome, TestCase, TestCounts, TestKind, read_junit, run_test_file,
+};
 pub use statistics::wilson;
 pub use stubs::{Constructors, GivenStub, Strategy, Stub, stub};
 pub use target::{Target, roots, targets};

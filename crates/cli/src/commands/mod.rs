@@ -15,6 +15,7 @@ mod run;
 mod sandbox;
 mod scan;
 mod scan_report;
+mod self_test;
 mod show;
 mod stubs;
 mod usage;
@@ -53,6 +54,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Replay { call, output } => replay::run(configuration, &call, output.json),
         Command::Show(arguments) => show::run(configuration, &arguments),
         Command::Workflows(command) => workflows::run(configuration, &command),
+        Command::SelfTest(arguments) => self_test::run(configuration, &arguments),
         Command::RunScenarios(arguments) => workflows::run_scenarios(configuration, &arguments),
         Command::SimulateTemporalTrajectory(arguments) => workflows::trajectory(configuration, &arguments),
         Command::Sandbox(command) => sandbox::run(command),

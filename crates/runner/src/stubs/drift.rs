@@ -57,8 +57,8 @@ fn drift_value(value: &mut Recipe, share: f64, draw: usize, chance: &mut Chance)
 }
 
 fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, chance: &mut Chance) {
-    // Each field is dropped, renamed and retyped in turn, so that few draws meet all of a small record.
-    let index = (draw / 4 + chance.below(2) * (pairs.len() / 2)) % pairs.len().max(1);
+    // Each field of a small record is dropped, renamed and retyped in turn; of a large one some are, by chance.
+    let index = if pairs.len() <= 4 { draw / 4 % pairs.len().max(1) } else { chance.below(pairs.len()) };
     match (draw % 4, pairs.get_mut(index)) {
         (0, Some(_)) => {
             pairs.remove(index);

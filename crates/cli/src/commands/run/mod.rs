@@ -263,7 +263,7 @@ fn new_id() -> RunId {
 }
 
 /// The paths of modules that were named, by path or as Python imports them.
-fn named(inventory: &Inventory, names: &[String]) -> Result<Vec<String>, UsageError> {
+pub(in crate::commands) fn named(inventory: &Inventory, names: &[String]) -> Result<Vec<String>, UsageError> {
     let find = |name: &String| {
         let found = inventory.modules.iter().find(|module| module.path == *name || module.name == *name);
         found.map(|module| module.path.clone()).ok_or_else(|| UsageError::UnknownModule(name.clone()))

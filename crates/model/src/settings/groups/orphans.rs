@@ -30,7 +30,7 @@ settings! {
     auto_include_isolated: bool = "1" {
         env: "SANDBOX_AUTO_INCLUDE_ISOLATED",
         flag: "--auto-include-isolated",
-        status: Planned,
+        status: Active,
     }
 
     /// Keep redundant and legacy modules among the candidates instead of only classifying them

@@ -10,13 +10,13 @@ settings! {
     /// Time between two self-test rounds; nothing means one round
     self_test_interval: Option<Duration> = "" {
         env: "SELF_TEST_INTERVAL",
-        status: Planned,
+        status: Active,
     }
 
     /// File with the progress of an unfinished round; nothing means one in the data directory
     self_test_state: Option<PathBuf> = "" {
         env: "SELF_TEST_STATE",
-        status: Planned,
+        status: Active,
     }
 
     /// Port that serves self-test metrics
@@ -29,61 +29,61 @@ settings! {
     self_test_discover_orphans: bool = "1" {
         env: "SELF_TEST_DISCOVER_ORPHANS",
         flag: "--discover-orphans",
-        status: Planned,
+        status: Active,
     }
 
     /// Test the orphans that were found
     self_test_include_orphans: bool = "1" {
         env: "SELF_TEST_INCLUDE_ORPHANS",
         flag: "--include-orphans",
-        status: Planned,
+        status: Active,
     }
 
     /// Leave orphans out of self-tests altogether
     self_test_disable_orphans: bool = "0" {
         env: "SELF_TEST_DISABLE_ORPHANS",
         mirrors: "SANDBOX_DISABLE_ORPHANS",
-        status: Planned,
+        status: Active,
     }
 
     /// Look for isolated modules before a round
     self_test_discover_isolated: bool = "1" {
         env: "SELF_TEST_DISCOVER_ISOLATED",
         mirrors: "SANDBOX_DISCOVER_ISOLATED",
-        status: Planned,
+        status: Active,
     }
 
     /// Queue isolated modules for testing
     self_test_auto_include_isolated: bool = "1" {
         env: "SELF_TEST_AUTO_INCLUDE_ISOLATED",
         mirrors: "SANDBOX_AUTO_INCLUDE_ISOLATED",
-        status: Planned,
+        status: Active,
     }
 
     /// Test the dependencies of orphans too
     self_test_recursive_orphans: bool = "1" {
         env: "SELF_TEST_RECURSIVE_ORPHANS",
         mirrors: "SANDBOX_RECURSIVE_ORPHANS",
-        status: Planned,
+        status: Active,
     }
 
     /// Test the dependencies of isolated modules too
     self_test_recursive_isolated: bool = "1" {
         env: "SELF_TEST_RECURSIVE_ISOLATED",
         mirrors: "SANDBOX_RECURSIVE_ISOLATED",
-        status: Planned,
+        status: Active,
     }
 
     /// Test redundant and legacy modules too
     self_test_include_redundant: bool = "1" {
         env: "SELF_TEST_INCLUDE_REDUNDANT",
         mirrors: "SANDBOX_TEST_REDUNDANT",
-        status: Planned,
+        status: Active,
     }
 
     /// Only report modules that pass, without adding them to the map and to workflows
     self_test_disable_auto_integration: bool = "0" {
         env: "SELF_TEST_DISABLE_AUTO_INTEGRATION",
-        status: Planned,
+        status: Active,
     }
 }

@@ -1,0 +1,42 @@
+//! `menace self-test`: the tests of a repository, and calls of what has none.
+
+mod candidates;
+mod integrate;
+mod report;
+mod round;
+mod state;
+
+use std::time::Duration;
+
+use crate::arguments::SelfTest;
+use crate::calling::runtime;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{note, print, print_json};
+
+pub(super) fn run(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Exit> {
+    let interval = arguments.interval.or(configuration.settings().self_test.self_test_interval);
+    runtime()?.block_on(async {
+        loop {
+            let exit = once(configuration, arguments).await?;
+            let Some(interval) = interval.filter(|interval| *interval > Duration::ZERO) else {
+                return Ok(exit);
+            };
+            note(&format!("the next round begins in {} s", interval.as_secs()));
+            tokio::select! {
+                () = tokio::time::sleep(interval) => {}
+                _ = tokio::signal::ctrl_c() => return Ok(exit),
+            }
+        }
+    })
+}
+
+async fn once(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Exit> {
+    let round = round::run(configuration, arguments).await?;
+    if arguments.output.json {
+        print_json(&round)?;
+    } else {
+        print(&report::text(&round))?;
+    }
+    Ok(if round.failed > 0 { Exit::Found } else { Exit::Done })
+}

@@ -1,0 +1,260 @@
+//! One round of self-tests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use menace_model::inventory::Inventory;
+use menace_model::presets::Preset;
+use menace_runner::{
+    CallOutcome, Circumstances, Counts, Execute, Ledger, PlannedPreset, Progress, RunEnd, RunOptions,
+    SuiteOptions, SuiteOutcome, Surroundings, TestCounts, Written, roots, run as make_calls, run_test_file,
+    targets,
+};
+use menace_sandbox::native::{NativeBackend, NativeOptions};
+use serde::{Deserialize, Serialize};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::arguments::{Repository, SelfTest};
+use crate::calling::{Calling, find_interpreter, fingerprints};
+use crate::commands::reading::{Purpose, read_repository};
+use crate::commands::run::named;
+use crate::configuration::Configuration;
+use crate::terminal::{count, note};
+
+use super::candidates::Candidates;
+use super::integrate::integrate;
+use super::state::State;
+
+/// What came of a round.
+#[derive(Debug, Serialize)]
+pub(super) struct Round {
+    version: u32,
+    pub(super) passed: usize,
+    pub(super) failed: usize,
+    /// Modules about which nothing could be said.
+    pub(super) unknown: usize,
+    pub(super) modules: Vec<ModuleResult>,
+    /// Test files about which nothing could be said, and why.
+    pub(super) unavailable: BTreeMap<String, String>,
+    /// Orphans that passed and are now in the module map and in workflows.
+    pub(super) integrated: Vec<String>,
+}
+
+/// What is known about a module.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct ModuleResult {
+    pub(super) path: String,
+    /// Nothing when neither tests nor calls could be made.
+    pub(super) passed: Option<bool>,
+    pub(super) tests: TestCounts,
+    pub(super) test_files: Vec<String>,
+    pub(super) smoke: Option<Smoke>,
+    pub(super) failures: Vec<String>,
+}
+
+/// What came of calls of a module without tests.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct Smoke {
+    pub(super) sections: usize,
+    pub(super) reached: usize,
+    pub(super) calls: usize,
+    pub(super) failures: Vec<String>,
+}
+
+pub(super) async fn run(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Round> {
+    let repository = Repository { path: arguments.repo.clone(), no_cache: false, exclude: Vec::new() };
+    let scan = read_repository(configuration, &repository, Purpose::ModuleMap)?;
+    let inventory = &scan.inventory;
+    let settings = configuration.settings();
+    let paths = named(inventory, &arguments.paths)?;
+    let candidates = Candidates::of(inventory, &paths, &settings.self_test, &settings.orphans);
+    let mut state = State::open(configuration, fingerprints(inventory));
+    if state.known() > 0 {
+        note(&format!("going on with a round that was ended: {} done", count(state.known(), "part")));
+    }
+    let root = std::path::Path::new(&inventory.root);
+    let variable = |name: &str| std::env::var_os(name).map(Into::into);
+    let interpreter = find_interpreter(root, arguments.python.as_deref(), variable);
+    let options = SuiteOptions {
+        repository: std::path::absolute(root)?,
+        python: interpreter.python.clone(),
+        roots: roots(inventory),
+        timeout: arguments.timeout,
+    };
+    run_suites(&candidates, &options, &mut state).await?;
+    let untested = untested(&candidates, &state);
+    if !untested.is_empty() {
+        note(&format!("calling {} without tests", count(untested.len(), "module")));
+        let calling = Calling::of(inventory, &interpreter.python).await?;
+        for path in untested {
+            let smoke = smoke(inventory, &calling, &path, arguments).await?;
+            state.smoke.insert(path, smoke);
+            state.save()?;
+        }
+    }
+    let modules = results(&candidates, &state);
+    let integrated = integrate(configuration, &scan, &modules).await?;
+    state.finish()?;
+    Ok(round(&state, modules, integrated))
+}
+
+async fn run_suites(
+    candidates: &Candidates,
+    options: &SuiteOptions,
+    state: &mut State,
+) -> anyhow::Result<()> {
+    let files: Vec<String> = candidates
+        .test_files()
+        .into_iter()
+        .filter(|file| !state.suites.contains_key(*file))
+        .cloned()
+        .collect();
+    if files.is_empty() {
+        return Ok(());
+    }
+    note(&format!("running {}", count(files.len(), "test file")));
+    let backend = Arc::new(NativeBackend::start(&NativeOptions::default()).await?);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut waiting = files.into_iter();
+    let mut under_way = JoinSet::new();
+    loop {
+        while under_way.len() < cores
+            && let Some(file) = waiting.next()
+        {
+            let (backend, options) = (Arc::clone(&backend), options.clone());
+            under_way.spawn(async move {
+                let outcome = run_test_file(&*backend, &options, &file).await;
+                (file, outcome)
+            });
+        }
+        let Some(finished) = under_way.join_next().await else { return Ok(()) };
+        let (file, outcome) = finished?;
+        state.suites.insert(file, outcome?);
+        state.save()?;
+    }
+}
+
+/// Modules that no test said anything about.
+fn untested(candidates: &Candidates, state: &State) -> Vec<String> {
+    let says_nothing = |file: &String| {
+        !matches!(state.suites.get(file), Some(SuiteOutcome::Ran { .. } | SuiteOutcome::Broken { .. }))
+    };
+    let without = candidates.modules.iter().filter(|(_, files)| files.iter().all(says_nothing));
+    without.map(|(path, _)| path.clone()).filter(|path| !state.smoke.contains_key(path)).collect()
+}
+
+/// Calls all sections of a module with ordinary arguments.
+async fn smoke(
+    inventory: &Inventory,
+    calling: &Calling,
+    path: &str,
+    arguments: &SelfTest,
+) -> anyhow::Result<Smoke> {
+    let circumstances = Circumstances::of(&Preset::named("normal"), Counts::default());
+    let options = RunOptions {
+        seed: arguments.seed,
+        presets: vec![PlannedPreset { circumstances, modules: None }],
+        given: Vec::new(),
+        timeout: std::time::Duration::from_secs(5),
+        parallel: calling.parallel,
+        digest: None,
+    };
+    let executor: &Arc<dyn Execute> = &calling.executor;
+    let (_stopper, stop) = watch::channel(false);
+    let mut surroundings = Surroundings { executor, ledger: &Forgotten, progress: &Forgotten, stop };
+    let wanted = targets(inventory, &[path.to_owned()]);
+    let RunEnd::Finished(report) = make_calls(&mut surroundings, wanted, &options).await? else {
+        return Ok(Smoke::default());
+    };
+    let described = |failure: &menace_runner::Failure| {
+        let exception = failure.exception.as_deref().unwrap_or(failure.kind.name());
+        format!("{}: {exception}: {} at {}:{}", failure.section, failure.message, failure.path, failure.line)
+    };
+    Ok(Smoke {
+        sections: report.sections,
+        reached: report.reached,
+        calls: report.calls,
+        failures: report.failures.iter().map(described).collect(),
+    })
+}
+
+/// What came of these calls is not kept one by one.
+struct Forgotten;
+
+impl Ledger for Forgotten {
+    fn known(&self) -> BTreeMap<u64, CallOutcome> {
+        BTreeMap::new()
+    }
+
+    fn planned<'a>(&'a self, _calls: u64, _digest: &'a str) -> Written<'a> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn record<'a>(&'a self, _: u64, _: &'a menace_runner::Call, _: &'a CallOutcome) -> Written<'a> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+impl Progress for Forgotten {
+    fn planned(&self, _calls: usize, _made: usize) {}
+    fn called(&self, _kind: menace_model::calls::OutcomeKind) {}
+    fn shrinking(&self, _failures: usize) {}
+    fn shrunk(&self) {}
+}
+
+fn results(candidates: &Candidates, state: &State) -> Vec<ModuleResult> {
+    let result = |(path, files): (&String, &Vec<String>)| {
+        let mut cases = Vec::new();
+        let mut failures = Vec::new();
+        let mut is_known = false;
+        for file in files {
+            match state.suites.get(file) {
+                Some(SuiteOutcome::Ran { cases: ran }) => {
+                    is_known = true;
+                    let bad = ran.iter().filter(|case| {
+                        matches!(case.kind, menace_runner::TestKind::Failed | menace_runner::TestKind::Error)
+                    });
+                    failures.extend(bad.map(|case| format!("{file}::{}: {}", case.name, case.message)));
+                    cases.extend(ran.iter().cloned());
+                }
+                Some(SuiteOutcome::Broken { reason }) => {
+                    is_known = true;
+                    failures.push(format!("{file}: {reason}"));
+                }
+                Some(SuiteOutcome::Unavailable { .. }) | None => {}
+            }
+        }
+        let smoke = state.smoke.get(path).cloned();
+        if let Some(smoke) = &smoke {
+            is_known |= smoke.reached > 0;
+            failures.extend(smoke.failures.iter().cloned());
+        }
+        ModuleResult {
+            path: path.clone(),
+            passed: is_known.then_some(failures.is_empty()),
+            tests: TestCounts::of(&cases),
+            test_files: files.clone(),
+            smoke,
+            failures,
+        }
+    };
+    candidates.modules.iter().map(result).collect()
+}
+
+fn round(state: &State, modules: Vec<ModuleResult>, integrated: Vec<String>) -> Round {
+    let count = |passed: Option<bool>| modules.iter().filter(|module| module.passed == passed).count();
+    let unavailable = state.suites.iter().filter_map(|(file, outcome)| match outcome {
+        SuiteOutcome::Unavailable { reason } => Some((file.clone(), reason.clone())),
+        SuiteOutcome::Ran { .. } | SuiteOutcome::Broken { .. } => None,
+    });
+    Round {
+        version: 1,
+        passed: count(Some(true)),
+        failed: count(Some(false)),
+        unknown: count(None),
+        unavailable: unavailable.collect(),
+        integrated,
+        modules,
+    }
+}

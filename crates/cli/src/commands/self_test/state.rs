@@ -1,0 +1,64 @@
+//! `self_test_state.json`: what a round has done, so that one that was ended goes on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use menace_runner::SuiteOutcome;
+use serde::{Deserialize, Serialize};
+
+use super::round::Smoke;
+use crate::configuration::Configuration;
+
+/// What is known already.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub(super) struct State {
+    version: u32,
+    /// What the files of the repository were; after a change a round begins anew.
+    files: BTreeMap<String, String>,
+    /// What came of test files.
+    pub(super) suites: BTreeMap<String, SuiteOutcome>,
+    /// What came of calls of modules without tests.
+    pub(super) smoke: BTreeMap<String, Smoke>,
+    #[serde(skip)]
+    path: PathBuf,
+}
+
+impl State {
+    /// That of an unfinished round over the same files, or a new one.
+    pub(super) fn open(configuration: &Configuration, files: BTreeMap<String, String>) -> Self {
+        let chosen = configuration.settings().self_test.self_test_state.clone();
+        let path = chosen.unwrap_or_else(|| configuration.data_directory().join("self_test_state.json"));
+        let stored = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Self>(&text).ok());
+        match stored.filter(|stored| stored.version == 1 && stored.files == files) {
+            Some(stored) => Self { path, ..stored },
+            None => Self { version: 1, files, path, ..Self::default() },
+        }
+    }
+
+    /// How much is known already.
+    pub(super) fn known(&self) -> usize {
+        self.suites.len() + self.smoke.len()
+    }
+
+    /// Writes it down.
+    pub(super) fn save(&self) -> anyhow::Result<()> {
+        let text = serde_json::to_vec(self).context("the state of self-tests is plain data")?;
+        if let Some(directory) = self.path.parent().filter(|directory| *directory != Path::new("")) {
+            std::fs::create_dir_all(directory)
+                .with_context(|| format!("failed to make {}", directory.display()))?;
+        }
+        menace_analysis::write_atomically(&self.path, &text)
+            .with_context(|| format!("failed to write {}", self.path.display()))
+    }
+
+    /// The round is complete.
+    pub(super) fn finish(&self) -> anyhow::Result<()> {
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("failed to remove {}", self.path.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}

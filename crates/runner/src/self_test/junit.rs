@@ -1,0 +1,118 @@
+//! What pytest writes about a run, in the format of `JUnit`.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// How a test ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TestKind {
+    /// As it should.
+    Passed,
+    /// An assertion did not hold, or an exception was raised.
+    Failed,
+    /// It could not be run.
+    Error,
+    /// It was not run, on purpose.
+    Skipped,
+}
+
+/// One test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TestCase {
+    /// As pytest names it, without the file.
+    pub name: String,
+    /// How it ended.
+    pub kind: TestKind,
+    /// Why, in one line.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// How long it took.
+    pub seconds: f64,
+}
+
+/// How many tests ended in each way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TestCounts {
+    /// As they should.
+    pub passed: usize,
+    /// Not so.
+    pub failed: usize,
+    /// Could not be run.
+    pub errors: usize,
+    /// Were not run.
+    pub skipped: usize,
+}
+
+impl TestCounts {
+    /// Counts tests.
+    pub fn of(cases: &[TestCase]) -> Self {
+        let count = |kind: TestKind| cases.iter().filter(|case| case.kind == kind).count();
+        Self {
+            passed: count(TestKind::Passed),
+            failed: count(TestKind::Failed),
+            errors: count(TestKind::Error),
+            skipped: count(TestKind::Skipped),
+        }
+    }
+}
+
+/// A report that cannot be read.
+#[derive(Debug, Error)]
+#[error("the report of the tests cannot be read: {0}")]
+pub struct JunitError(String);
+
+/// Reads the tests of a report.
+pub fn read_junit(text: &str) -> Result<Vec<TestCase>, JunitError> {
+    let document = roxmltree::Document::parse(text).map_err(|error| JunitError(error.to_string()))?;
+    let cases = document.descendants().filter(|node| node.has_tag_name("testcase"));
+    Ok(cases.map(case).collect())
+}
+
+fn case(node: roxmltree::Node<'_, '_>) -> TestCase {
+    let kinds = [("failure", TestKind::Failed), ("error", TestKind::Error), ("skipped", TestKind::Skipped)];
+    let ended = kinds.iter().find_map(|(tag, kind)| {
+        let child = node.children().find(|child| child.has_tag_name(*tag))?;
+        Some((*kind, child.attribute("message").unwrap_or_default()))
+    });
+    let (kind, message) = ended.unwrap_or((TestKind::Passed, ""));
+    let class = node.attribute("classname").and_then(|class| class.rsplit('.').next()).unwrap_or_default();
+    let name = node.attribute("name").unwrap_or_default();
+    // The class of a function is its file.
+    let is_class = class.starts_with("Test") || class.ends_with("Test") || class.ends_with("Tests");
+    TestCase {
+        name: if is_class { format!("{class}::{name}") } else { name.to_owned() },
+        kind,
+        message: message.lines().next().unwrap_or_default().to_owned(),
+        seconds: node.attribute("time").and_then(|time| time.parse().ok()).unwrap_or(0.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_end_is_read() {
+        let text = r#"<?xml version="1.0"?><testsuites><testsuite name="pytest" tests="4">
+            <testcase classname="tests.test_cart" name="test_add" time="0.5"/>
+            <testcase classname="tests.test_cart.TestCart" name="test_fails[&lt;1&gt;]" time="0.1">
+              <failure message="assert 1 == 2&#10;  +  where">text</failure></testcase>
+            <testcase classname="tests.test_cart" name="test_broken" time="0"><error message="no fixture"/></testcase>
+            <testcase classname="tests.test_cart" name="test_later" time="0"><skipped message="later"/></testcase>
+            </testsuite></testsuites>"#;
+        let cases = read_junit(text).unwrap();
+        assert_eq!(TestCounts::of(&cases), TestCounts { passed: 1, failed: 1, errors: 1, skipped: 1 });
+        assert_eq!(
+            (cases[1].name.as_str(), cases[1].message.as_str()),
+            ("TestCart::test_fails[<1>]", "assert 1 == 2")
+        );
+        assert!((cases[0].seconds - 0.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn half_a_report_is_an_error() {
+        read_junit("<testsuites><testsuite>").unwrap_err();
+        read_junit("").unwrap_err();
+    }
+}

@@ -88,6 +88,12 @@ TEMPLATES: dict[str, Template] = {
         "        os.write(number, b'{\"stage\": \"done\"}' * ($n + 1))\nreturn $n",
         ANYTHING,
     ),
+    "forges_an_answer": (
+        "answer = b'{\"stage\": \"done\", \"value\": \"forged\", \"type\": \"str\"}'\n"
+        "for number in range(3, 64):\n    with suppress(OSError):\n"
+        "        os.write(number, len(answer).to_bytes(4, 'little') + answer)\nos._exit($n % 256)",
+        ENDS,
+    ),
     "swaps_files": (
         "empty = os.open('/dev/null', os.O_RDWR)\nfor number in range(64):\n    if number != empty:\n"
         "        os.dup2(empty, number)\nreturn $n",

@@ -47,10 +47,15 @@ def perform(request):
     except LookupError as error:
         if stage == "lookup":
             return {"stage": "lookup", "why": str(error)}
-        return failed(stage, error)
+        return failed(stage, error) if stage != "build" else refused(error)
     except BaseException as error:  # SystemExit and KeyboardInterrupt of the code under test are its results too.
-        return failed(stage, error)
+        return failed(stage, error) if stage != "build" else refused(error)
     return result
+
+
+def refused(error):
+    """An argument that cannot be made."""
+    return {"stage": "build", "why": f"{type(error).__name__}: {error}"[:500]}
 
 
 def try_to_build(request):

@@ -22,7 +22,8 @@ const REFUSALS: [i32; 5] = [1, 13, 30, 38, 101];
 /// Judges the outcome of a call.
 pub fn judge(raw: &RawOutcome, call: &Call) -> Verdict {
     let verdict = judge_result(raw, call);
-    if verdict.kind.counts() && !has_happened(raw, call, &verdict) {
+    // A call that fails has to be explained, whatever was done to it.
+    if verdict.kind.is_success() && !has_happened(raw, call) {
         return Verdict { kind: OutcomeKind::Void, reason: Some(not_happened(call)), ..verdict };
     }
     verdict
@@ -43,7 +44,10 @@ fn judge_result(raw: &RawOutcome, call: &Call) -> Verdict {
     if raw.oom {
         return verdict(OutcomeKind::Oom, Some("the memory limit was hit".into()));
     }
-    let Some(answer) = answer else { return verdict_without_answer(raw) };
+    // The harness ends with 0 after its answer; whatever else ended the process is not what the answer says.
+    let Some(answer) = answer.filter(|_| raw.exit_code == Some(0)) else {
+        return verdict_without_answer(raw);
+    };
     let took = answer["took_ms"].as_f64().unwrap_or(0.0);
     if let Some(limit) = call.circumstances.within_ms.filter(|limit| took > *limit as f64) {
         return Verdict::new(OutcomeKind::Timeout, format!("it did not end within {limit} ms"));
@@ -70,7 +74,7 @@ fn judge_result(raw: &RawOutcome, call: &Call) -> Verdict {
 }
 
 /// Whether what the circumstances are about was seen. Those without a proof happen with every call.
-fn has_happened(raw: &RawOutcome, call: &Call, verdict: &Verdict) -> bool {
+fn has_happened(raw: &RawOutcome, call: &Call) -> bool {
     let proofs = &call.circumstances.proofs;
     let seen = |proof: &Proof| match proof {
         Proof::Overlap => {
@@ -81,9 +85,9 @@ fn has_happened(raw: &RawOutcome, call: &Call, verdict: &Verdict) -> bool {
         Proof::Throttled => raw.usage.cpu_throttled_ms.is_some_and(|throttled| throttled > 0.0),
         Proof::Memory => {
             let limit = call.circumstances.limits.memory.unwrap_or(u64::MAX);
-            verdict.kind == OutcomeKind::Oom || raw.usage.peak_rss_bytes.is_some_and(|peak| peak > limit / 2)
+            raw.usage.peak_rss_bytes.is_some_and(|peak| peak > limit / 2)
         }
-        Proof::Disk => raw.disk_full || verdict.kind == OutcomeKind::DiskFull,
+        Proof::Disk => raw.disk_full,
         Proof::Deadline => true,
     };
     proofs.is_empty() || proofs.iter().any(seen)
@@ -130,9 +134,6 @@ fn judge_exception(
     if facts.is_a("MemoryError") {
         return (OutcomeKind::Oom, None);
     }
-    if facts.errno == Some(DISK_FULL) || raw.disk_full && facts.is_a("OSError") {
-        return (OutcomeKind::DiskFull, None);
-    }
     if facts.refused && facts.is_a("TypeError") {
         return rejected("Python refused the call");
     }
@@ -144,6 +145,10 @@ fn judge_exception(
     }
     if declared.iter().any(|name| facts.is_a(name.rsplit('.').next().unwrap_or(name))) {
         return rejected("the docstring declares it");
+    }
+    // Not everything that writes says so with an error of the operating system: SQLite has its own.
+    if facts.errno == Some(DISK_FULL) || raw.disk_full {
+        return (OutcomeKind::DiskFull, None);
     }
     if facts.is_a("SystemExit") {
         return rejected("it asked for the end of the program");
@@ -262,6 +267,10 @@ mod tests {
         done.usage.peak_rss_bytes = Some(40 << 20);
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Ok);
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "disk"}"#), OutcomeKind::Void);
+        let crashed = raw(error("KeyError", false));
+        assert_eq!(of(&crashed, r#"{"FAILURE_MODES": "concurrency_spike"}"#), OutcomeKind::Crash);
+        let forged = RawOutcome { exit_code: Some(1), ..raw(json!({"stage": "done"})) };
+        assert_eq!(of(&forged, "{}"), OutcomeKind::Crash);
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "concurrency_spike"}"#), OutcomeKind::Void);
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 0.5}"#), OutcomeKind::Timeout);
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "timeout", "TIMEOUT": 1}"#), OutcomeKind::Ok);

@@ -116,6 +116,8 @@ pub struct HarnessError {
     pub section: String,
     /// Why.
     pub reason: String,
+    /// Other calls of it could be made.
+    pub reached: bool,
 }
 
 impl Failure {
@@ -145,7 +147,7 @@ impl RunReport {
             run: None,
             seed,
             sections: planning.targets.len(),
-            reached: all.reached(),
+            reached: all.called().len(),
             calls: outcomes.iter().filter(|outcome| outcome.measures.is_some()).count(),
             seconds: 0.0,
             cells: all.cells(),
@@ -179,11 +181,12 @@ struct Seen<'a> {
 }
 
 impl Seen<'_> {
-    fn reached(&self) -> usize {
+    /// Targets of which at least one call was made.
+    fn called(&self) -> BTreeSet<usize> {
         let called = self.plan.calls.iter().zip(self.outcomes).filter(|(_, outcome)| {
             outcome.measures.is_some() && outcome.verdict.kind != OutcomeKind::HarnessError
         });
-        called.map(|(call, _)| call.target).collect::<BTreeSet<_>>().len()
+        called.map(|(call, _)| call.target).collect()
     }
 
     fn name(&self, target: usize) -> String {
@@ -307,7 +310,12 @@ impl Seen<'_> {
                 errors.entry(call.target).or_insert_with(reason);
             }
         }
-        let named = |(target, reason)| HarnessError { section: self.name(target), reason };
+        let reached = self.called();
+        let named = |(target, reason)| HarnessError {
+            section: self.name(target),
+            reason,
+            reached: reached.contains(&target),
+        };
         errors.into_iter().map(named).collect()
     }
 }

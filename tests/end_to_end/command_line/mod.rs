@@ -13,6 +13,8 @@ mod presets;
 mod run;
 mod runs;
 mod scenarios;
+mod self_test;
 mod settings_files;
 mod usage;
 mod walk;
+mod workflows;

@@ -185,7 +185,7 @@ fn arguments_that_were_given_are_used() {
     assert_eq!(report["failures"][0]["exception"], "ZeroDivisionError");
     assert!(report["failures"][0]["input"].to_string().contains("31337"), "{}", report["failures"][0]);
     run(&tree, &[]).success();
-    assert!(given(r#"[3]"#).exits_with(2).stderr.contains("SANDBOX_INPUT_STUBS"));
+    assert!(given("[3]").exits_with(2).stderr.contains("SANDBOX_INPUT_STUBS"));
 }
 
 #[test]

@@ -29,7 +29,9 @@ pub(super) fn hostile(shape: &Shape, draw: usize, chance: &mut Chance) -> Option
         Shape::Date => {
             ["0001-01-01", "9999-12-31"].map(|text| Recipe::Written(Written::Date, text.into())).to_vec()
         }
-        Shape::TimeDelta => vec![Recipe::Seconds(-1.0), Recipe::Seconds(8.64e13), Recipe::Seconds(0.0)],
+        Shape::TimeDelta => {
+            vec![Recipe::Seconds(-1.0), Recipe::Seconds(86_399_999_999_999.0), Recipe::Seconds(0.0)]
+        }
         Shape::TextFile => texts()
             .into_iter()
             .filter_map(|text| plain(text).map(|text| Recipe::Written(Written::TextFile, text)))

@@ -132,15 +132,14 @@ pub(in crate::commands) fn shortened(text: &str, longest: usize) -> String {
 }
 
 fn unreached(run: &RunReport, top: usize) -> String {
-    if run.harness_errors.is_empty() {
+    let all: Vec<_> = run.harness_errors.iter().filter(|error| !error.reached).collect();
+    if all.is_empty() {
         return String::new();
     }
     let mut table = Table::new(&[("section", Align::Left), ("why it was not called", Align::Left)]);
-    for error in run.harness_errors.iter().take(top) {
+    for error in all.iter().take(top) {
         table.row([error.section.clone().into(), shortened(&error.reason, 110).into()]);
     }
     let title = styled("Not called", Style::Bold);
-    format!("\n{title}  {}\n", grouped(run.harness_errors.len()))
-        + &table.text()
-        + &rest(run.harness_errors.len(), top)
+    format!("\n{title}  {}\n", grouped(all.len())) + &table.text() + &rest(all.len(), top)
 }

@@ -42,21 +42,21 @@ def quick(name: str) -> None:
     time.sleep(0.01)
 
 
-def work(seconds: float) -> None:
-    end = time.thread_time() + seconds
+def work() -> None:
+    end = time.thread_time() + 0.1
     while time.thread_time() < end:
         pass
 
 
 def hurried(name: str) -> str:
     done = queue.Queue()
-    threading.Thread(target=lambda: (work(0.1), done.put("done")), daemon=True).start()
+    threading.Thread(target=lambda: (work(), done.put("done")), daemon=True).start()
     return done.get(timeout=0.4)
 
 
 def unhurried(name: str) -> str:
     done = queue.Queue()
-    threading.Thread(target=lambda: (work(0.1), done.put("done")), daemon=True).start()
+    threading.Thread(target=lambda: (work(), done.put("done")), daemon=True).start()
     return done.get()
 "#;
 
@@ -102,7 +102,10 @@ fn a_starved_machine_shows_what_a_free_one_does_not() {
         ("strained:patient", "timeout", "timeout"),
         ("strained:hurried", "resource_strain", "crash"),
     ] {
-        assert!(found.contains(&(&json!(section), &json!(scenario), &json!(kind))), "{section}: {found:?}");
+        let of_section = cells(&report, section);
+        let cell = of_section.iter().find(|(name, _)| *name == scenario).unwrap().1;
+        assert!(cell[kind].as_u64().unwrap_or(0) > 0, "{cell}");
+        assert!(found.iter().any(|(of, _, _)| **of == section), "{section}: {found:?}");
     }
     for right in ["in_pieces", "careful", "quick", "unhurried"] {
         let section = format!("strained:{right}");

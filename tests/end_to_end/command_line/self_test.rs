@@ -9,6 +9,10 @@ const PYTHON: &str = "/usr/bin/python3";
 fn tree() -> Tree {
     Tree::with(&[
         ("shop/__init__.py", ""),
+        (
+            "main.py",
+            "from shop import cart, tax\n\nif __name__ == '__main__':\n    print(cart.add(1), tax.tax(2))\n",
+        ),
         ("shop/cart.py", "def add(number: int) -> int:\n    return number + 1\n"),
         ("shop/tax.py", "def tax(amount: int) -> int:\n    return amount // 5\n"),
         ("shop/lonely.py", "def twice(number: int) -> int:\n    return number * 2\n"),

@@ -162,6 +162,9 @@ const SEED_EXAMPLES: &[(&str, &str)] = &[
 
 /// Variables that only the design documents name.
 const DESIGN_VARIABLES: &[&str] = &[
+    "SANDBOX_VALUE_PER_CALL",
+    "SANDBOX_PRICE_PER_CPU_SECOND",
+    "SANDBOX_PRICE_PER_GB_SECOND",
     "SANDBOX_EXCLUDE_DIRS",
     "SANDBOX_WATTS_PER_CORE",
     "SCHEMA_CHECKS",

@@ -129,7 +129,9 @@ impl Simulation<'_> {
                 Some(stub) => Some(stub),
                 None => made(Strategy::Typical).map_err(refused)?,
             };
-            let stub = stub.unwrap_or_default();
+            let mut stub = stub.unwrap_or_default();
+            // What the same arguments do before they drift is in the row of the baseline.
+            stub.is_doubtful &= stub.drifted == 0;
             Ok(Call::new(target, circumstances, stub, 0, self.timeout))
         };
         steps.iter().map(call).collect()

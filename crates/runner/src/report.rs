@@ -98,6 +98,9 @@ pub struct Failure {
     /// The example itself, once it was made again.
     #[serde(skip)]
     example: Option<Call>,
+    /// The same under other presets.
+    #[serde(skip)]
+    pub(crate) others: Vec<Failure>,
     #[serde(skip)]
     weight: u32,
 }
@@ -234,40 +237,34 @@ impl Seen<'_> {
     }
 
     fn failures(&self) -> Vec<Failure> {
-        let mut found: BTreeMap<Signature, (Failure, BTreeSet<usize>)> = BTreeMap::new();
+        let mut found: BTreeMap<Signature, Vec<Failure>> = BTreeMap::new();
         for (number, outcome) in self.outcomes.iter().enumerate() {
             let is_repeat = matches!(self.plan.calls[number].purpose, Purpose::Repeat(_));
-            if !outcome.verdict.kind.is_failure() || is_repeat {
-                continue;
-            }
-            let (signature, failure) = self.failure(number, &outcome.verdict);
-            let target = self.plan.calls[number].target;
-            match found.get_mut(&signature) {
-                None => {
-                    found.insert(signature, (failure, BTreeSet::from([target])));
-                }
-                Some((known, targets)) => {
-                    targets.insert(target);
-                    let count = known.count + 1;
-                    // The mildest circumstances in which it is seen say most, and then the smallest input.
-                    let order = |failure: &Failure| (u32::MAX - failure.weight, stub_size(&failure.input));
-                    if order(&failure) < order(known) {
-                        *known = failure;
-                    }
-                    known.count = count;
-                }
+            if outcome.verdict.kind.is_failure() && !is_repeat {
+                let (signature, failure) = self.failure(number, &outcome.verdict);
+                found.entry(signature).or_default().push(failure);
             }
         }
-        let mut failures: Vec<Failure> = found
-            .into_values()
-            .map(|(failure, targets)| Failure { reach: targets.len(), ..failure })
-            .collect();
+        let mut failures: Vec<Failure> = found.into_values().filter_map(|alike| self.one_of(alike)).collect();
         let score = |failure: &Failure| u64::from(failure.weight) * failure.reach as u64;
         failures.sort_by(|left, right| {
             let by_score = (score(right), right.count).cmp(&(score(left), left.count));
             by_score.then_with(|| (&left.path, left.line).cmp(&(&right.path, right.line)))
         });
         failures
+    }
+
+    /// One failure of all that are alike. The mildest circumstances in which it is seen say most, and then the smallest
+    /// input; of each preset one example is kept, because a failure may show again only under some.
+    fn one_of(&self, mut alike: Vec<Failure>) -> Option<Failure> {
+        let targets: BTreeSet<usize> = alike.iter().map(|one| self.plan.calls[one.number].target).collect();
+        let count = alike.len();
+        alike.sort_by_key(|one| (u32::MAX - one.weight, stub_size(&one.input), one.number));
+        let mut presets = BTreeSet::new();
+        alike.retain(|one| presets.insert(self.plan.calls[one.number].preset));
+        let others = alike.split_off(1.min(alike.len()));
+        let first = alike.pop()?;
+        Some(Failure { reach: targets.len(), count, others, ..first })
     }
 
     fn failure(&self, number: usize, verdict: &Verdict) -> (Signature, Failure) {
@@ -297,6 +294,7 @@ impl Seen<'_> {
             number,
             verdict: verdict.clone(),
             example: None,
+            others: Vec::new(),
             weight: weight(verdict.kind, circumstances),
         };
         (signature, failure)

@@ -19,7 +19,7 @@ use crate::minimise::{Again, Likeness, minimise, outcome_of, outcomes_of_batch};
 use crate::outcome::{CallOutcome, Verdict};
 use crate::owners::find_owners;
 use crate::plan::{Plan, PlannedPreset, Planning, Purpose, plan};
-use crate::report::{RunReport, Shown};
+use crate::report::{Failure, RunReport, Shown};
 use crate::stubs::GivenStub;
 use crate::target::Target;
 
@@ -313,28 +313,39 @@ async fn look_again(
         if *surroundings.stop.borrow() {
             return Ok(());
         }
-        let call = plan.call(failure.number, planning, options.timeout);
-        let likeness = Likeness::of(&failure.verdict);
-        match minimise(surroundings.executor, &call, &likeness).await? {
-            Again::Smallest(call, outcome) => {
-                // Calls of the plan have the first numbers.
-                let number = (plan.calls.len() + index) as u64;
-                surroundings.ledger.record(number, &call, &outcome).await.map_err(RunError::Ledger)?;
-                failure.show(Shown { number, call: *call, verdict: outcome.verdict });
-                report.failures.push(failure);
-            }
-            Again::Differs(verdict) => {
-                let now = verdict.message().map_or_else(String::new, |message| format!(": {message}"));
-                failure.kind = OutcomeKind::Flaky;
-                failure.message = format!(
-                    "it was {}, and {} when it was repeated{now}",
-                    failure.verdict.kind.name(),
-                    verdict.kind.name()
-                );
-                report.flaky.push(failure);
+        let others = std::mem::take(&mut failure.others);
+        let count = (failure.count, failure.reach);
+        let mut differs = None;
+        for mut one in std::iter::once(failure).chain(others) {
+            (one.count, one.reach) = count;
+            let call = plan.call(one.number, planning, options.timeout);
+            match minimise(surroundings.executor, &call, &Likeness::of(&one.verdict)).await? {
+                Again::Smallest(call, outcome) => {
+                    // Calls of the plan have the first numbers.
+                    let number = (plan.calls.len() + index) as u64;
+                    surroundings.ledger.record(number, &call, &outcome).await.map_err(RunError::Ledger)?;
+                    one.show(Shown { number, call: *call, verdict: outcome.verdict });
+                    report.failures.push(one);
+                    differs = None;
+                    break;
+                }
+                Again::Differs(verdict) => differs = differs.or(Some((one, verdict))),
             }
         }
+        report.flaky.extend(differs.map(|(failure, verdict)| flaky(failure, &verdict)));
         surroundings.progress.shrunk();
     }
     Ok(())
+}
+
+/// A failure of which something else came when it was made again.
+fn flaky(mut failure: Failure, verdict: &Verdict) -> Failure {
+    let now = verdict.message().map_or_else(String::new, |message| format!(": {message}"));
+    failure.kind = OutcomeKind::Flaky;
+    failure.message = format!(
+        "it was {}, and {} when it was repeated{now}",
+        failure.verdict.kind.name(),
+        verdict.kind.name()
+    );
+    failure
 }

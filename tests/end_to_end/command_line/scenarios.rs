@@ -12,33 +12,33 @@ import threading
 import time
 
 
-def all_at_once(count: int) -> int:
+def all_at_once() -> int:
     return len([b"x" * 1_000_000 + bytes([number]) for number in range(150)])
 
 
-def in_pieces(count: int) -> int:
+def in_pieces() -> int:
     return sum(len(b"x" * 1_000_000 + bytes([number])) for number in range(150))
 
 
-def careless(name: str) -> int:
+def careless() -> int:
     with tempfile.NamedTemporaryFile() as file:
         file.write(b"x" * 8_000_000)
         file.flush()
         return 8_000_000
 
 
-def careful(name: str) -> int:
+def careful() -> int:
     try:
-        return careless(name)
+        return careless()
     except OSError:
         return 0
 
 
-def patient(name: str) -> None:
+def patient() -> None:
     time.sleep(0.8)
 
 
-def quick(name: str) -> None:
+def quick() -> None:
     time.sleep(0.01)
 
 
@@ -48,13 +48,13 @@ def work() -> None:
         pass
 
 
-def hurried(name: str) -> str:
+def hurried() -> str:
     done = queue.Queue()
     threading.Thread(target=lambda: (work(), done.put("done")), daemon=True).start()
     return done.get(timeout=0.4)
 
 
-def unhurried(name: str) -> str:
+def unhurried() -> str:
     done = queue.Queue()
     threading.Thread(target=lambda: (work(), done.put("done")), daemon=True).start()
     return done.get()

@@ -28,15 +28,15 @@ from say import say
 HOSTILE_FUNCTIONS = 1_000
 
 TARGETS = {
-    "defects_found": (">=", 0.9),
-    "false_alarms_per_alike": ("<=", 0.02),
-    "cells_equal": (">=", 0.99),
-    "failures_equal": (">=", 0.99),
-    "replays_same": (">=", 0.99),
-    "least_reached": (">=", 0.9),
-    "calls_per_second": (">=", 200.0),
+    "defects_found": (">=", 0.95),
+    "false_alarms_per_alike": ("<=", 0.0),
+    "cells_equal": (">=", 1.0),
+    "failures_equal": (">=", 1.0),
+    "replays_same": (">=", 1.0),
+    "least_reached": (">=", 0.85),
+    "calls_per_second": (">=", 300.0),
     "hostile_run_ended": (">=", 1.0),
-    "hostile_classified": (">=", 0.99),
+    "hostile_classified": (">=", 1.0),
     "hostile_not_mentioned": ("<=", 0.0),
     "hostile_left_over": ("<=", 0.0),
     "median_size_over_hypothesis": ("<=", 1.0),

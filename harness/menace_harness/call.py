@@ -23,6 +23,10 @@ def answer(request):
         from menace_harness import workflow
 
         return workflow.answer(request)
+    if request["kind"] == "plugin":
+        from menace_harness import plugin
+
+        return plugin.answer(request)
     return perform.perform(request)
 
 

@@ -2,7 +2,7 @@
 
 import inspect
 
-from menace_harness import classify, examples, locate, perform, shapes
+from menace_harness import classify, coverage, examples, locate, perform, shapes
 
 WORKSPACE = "/workspace"
 
@@ -35,6 +35,7 @@ def describe_section(describer, module, name):
         "parameters": parameters,
         "is_async": inspect.iscoroutinefunction(function),
         "examples": examples.count(function),
+        "lines": coverage.executable_lines(function, WORKSPACE),
     }
     if binding in ("instance", "property"):
         described["owner"] = describer.instance(owner, 0, ())

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 
-from menace_harness import classify, load, locate, observe, values
+from menace_harness import classify, coverage, load, locate, observe, values
 
 WORKSPACE = "/workspace"
 # When calls are made: noon in Greenwich on the first day of 2026.
@@ -35,11 +35,14 @@ def perform(request):
         prepared = Call(request, owner, binding, function)
         stage = "call"
         observer = observe.Observer()
-        with load.Load(fork_with) if request.get("load") else nothing:
+        reached = coverage.Coverage(WORKSPACE) if request.get("cover") else nothing
+        with load.Load(fork_with) if request.get("load") else nothing, reached:
             began = clock()
             result = prepared.run()
             result["took_ms"] = (clock() - began) * 1e3
         result["seen"] = observer.end()
+        if reached is not nothing:
+            result["seen"]["lines"] = reached.found()
         if result.get("changed") is False:
             result["changed"] = "files" in result["seen"]
     except values.CannotBuild as error:
@@ -217,8 +220,12 @@ async def take(generator):
 def text_of(value):
     """How Python shows the value, without where it lies in memory."""
     try:
-        size = len(value) if isinstance(value, (str, bytes, list, tuple, set, dict)) else 0
-        text = repr(value) if size <= LONGEST_TEXT else f"{type(value).__name__} of {size}: {shortened(value)}"
+        if not is_long(value):
+            text = repr(value)
+        elif isinstance(value, (str, bytes)) or len(value) > LONGEST_TEXT:
+            text = f"{type(value).__name__} of {len(value)}: {shortened(value)}"
+        else:
+            text = excerpt(value)
     except BaseException as error:
         return f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
     if " at 0x" in text:
@@ -226,10 +233,30 @@ def text_of(value):
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
 
 
+def is_long(value, is_inner=False):
+    """Whether the whole text of a value, or of one of its items, is longer than anybody reads."""
+    if isinstance(value, (str, bytes, bytearray)):
+        return len(value) > LONGEST_TEXT
+    if isinstance(value, (list, tuple, set, frozenset, dict)):
+        items = value.values() if isinstance(value, dict) else value
+        return len(value) > LONGEST_TEXT or not is_inner and any(is_long(item, True) for item in items)
+    return False
+
+
 def shortened(value):
-    if isinstance(value, (str, bytes, list, tuple)):
+    if isinstance(value, (str, bytes)):
         return repr(value[: LONGEST_TEXT // 4])
-    return repr([item for item, _ in zip(value, range(LONGEST_TEXT // 4))])
+    return excerpt([item for item, _ in zip(value, range(LONGEST_TEXT // 4))])
+
+
+def excerpt(value):
+    """The text of a value with long items, which would take memory of the call only to be cut off."""
+    import reprlib
+
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = 200
+    short.maxlist = short.maxtuple = short.maxset = short.maxfrozenset = short.maxdict = 100
+    return short.repr(value)
 
 
 def without_addresses(text):

@@ -36,6 +36,9 @@ pub struct Call {
     /// Its docstring has examples, and they are run instead of a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub examples: bool,
+    /// The lines that it reaches are noted.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub covers: bool,
 }
 
 impl Call {
@@ -59,6 +62,7 @@ impl Call {
             circumstances: circumstances.clone(),
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             examples: false,
+            covers: false,
         }
     }
 
@@ -101,6 +105,9 @@ impl Call {
         });
         if self.circumstances.proofs.contains(&Proof::Throttled) {
             request["load"] = true.into();
+        }
+        if self.covers {
+            request["cover"] = true.into();
         }
         if let Some(burst) = self.circumstances.burst {
             request["threads"] = burst.threads.into();

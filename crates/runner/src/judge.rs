@@ -206,6 +206,7 @@ mod tests {
             circumstances: Circumstances::of(preset, Counts::default()),
             timeout_ms: 5000,
             examples: false,
+            covers: false,
         }
     }
 

@@ -3,6 +3,7 @@
 mod call;
 mod chance;
 mod circumstances;
+mod coverage;
 mod describe;
 mod emit;
 mod execute;
@@ -23,6 +24,7 @@ mod workflow;
 pub use call::Call;
 pub use chance::Chance;
 pub use circumstances::{Burst, Circumstances, Counts, Proof};
+pub use coverage::ModuleCoverage;
 pub use describe::describe;
 pub use emit::test_of;
 pub use execute::{Execute, Outcomes};

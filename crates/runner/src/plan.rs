@@ -27,6 +27,8 @@ pub struct PlannedCall {
     pub pair: Option<usize>,
     /// What the call is for.
     pub purpose: Purpose,
+    /// Whether the lines that it reaches are noted, which takes time: the first call of a section is left alone.
+    pub covers: bool,
 }
 
 /// How many calls of the baseline others are derived from.
@@ -86,6 +88,7 @@ impl Plan {
         let target = &planning.targets[planned.target];
         let mut call = Call::new(target, circumstances, planned.stub.clone(), planned.seed, usual_timeout);
         call.examples = planned.purpose == Purpose::Examples;
+        call.covers = planned.covers;
         call
     }
 }
@@ -193,7 +196,9 @@ impl Planner<'_> {
             // A call is only drifted when the same arguments did well before they drifted, so there is no doubt.
             let is_doubtful = stub.is_doubtful && (stub.drifted == 0 || pair.is_none());
             let stub = Stub { is_doubtful, ..stub };
-            let call = PlannedCall { target: index, preset, stub, seed, pair, purpose: Purpose::Measure };
+            let covers = circumstances.is_baseline && draw > 0;
+            let purpose = Purpose::Measure;
+            let call = PlannedCall { target: index, preset, stub, seed, pair, purpose, covers };
             self.plan.calls.push(call);
         }
         if circumstances.is_baseline {
@@ -205,7 +210,8 @@ impl Planner<'_> {
     /// The first call of the baseline is repeated, and examples in the docstring are run.
     fn once_more(&mut self, index: usize, preset: usize, examples: u32) {
         if let Some(&first) = self.baseline.get(&(index, 0)) {
-            let repeated = PlannedCall { purpose: Purpose::Repeat(first), ..self.plan.calls[first].clone() };
+            let first_call = self.plan.calls[first].clone();
+            let repeated = PlannedCall { purpose: Purpose::Repeat(first), covers: true, ..first_call };
             self.plan.calls.push(repeated);
         }
         if examples > 0 {
@@ -216,6 +222,7 @@ impl Planner<'_> {
                 seed: 0,
                 pair: None,
                 purpose: Purpose::Examples,
+                covers: false,
             });
         }
     }

@@ -7,6 +7,7 @@ use menace_model::ids::RunId;
 use serde::Serialize;
 
 use crate::call::Call;
+use crate::coverage::{ModuleCoverage, coverage};
 use crate::outcome::{CallOutcome, Verdict};
 use crate::plan::{Plan, Planning, Purpose};
 use crate::shrink::stub_size;
@@ -36,6 +37,8 @@ pub struct RunReport {
     pub failures: Vec<Failure>,
     /// What went wrong once, and not when it was repeated.
     pub flaky: Vec<Failure>,
+    /// Lines that ordinary calls reach, for each module.
+    pub coverage: Vec<ModuleCoverage>,
     /// What could not be called, and why.
     pub harness_errors: Vec<HarnessError>,
 }
@@ -156,6 +159,7 @@ impl RunReport {
             cells: all.cells(),
             failures,
             flaky,
+            coverage: coverage(planning.targets, outcomes),
             harness_errors: all.harness_errors(),
         }
     }

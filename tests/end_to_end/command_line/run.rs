@@ -127,6 +127,11 @@ fn what_fails_is_found_and_what_is_right_is_not() {
     let report = run(&tree, &[]).exits_with(1).json();
     assert_eq!((&report["version"], &report["seed"]), (&json!(1), &json!(0)));
     assert_eq!(report["sections"], report["reached"], "{}", report["harness_errors"]);
+    let coverage = &report["coverage"][0];
+    assert_eq!(coverage["path"], "shop.py");
+    let lines = |key: &str| coverage[key].as_u64().unwrap();
+    // All but the lines after those that always raise, hang or leave.
+    assert!(lines("reached") >= 12 && lines("reached") <= lines("executable"), "{coverage}");
 
     let average = failures_of(&report, "shop:average");
     assert_eq!(average.len(), 1, "{average:?}");

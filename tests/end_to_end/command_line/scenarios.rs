@@ -188,6 +188,36 @@ fn arguments_that_were_given_are_used() {
     assert_eq!(report["failures"][0]["exception"], "ZeroDivisionError");
     assert!(report["failures"][0]["input"].to_string().contains("31337"), "{}", report["failures"][0]);
     run(&tree, &[]).success();
+    let fails = |report: &Value| report["failures"][0]["exception"] == "ZeroDivisionError";
+
+    let plugin = "def generate_stubs(stubs, context):\n    if context['function'] == 'ratio':\n        \
+                  assert context['parameters'] == ['part', 'whole']\n        \
+                  return [*stubs, {'part': 31337, 'whole': 4242}]\n";
+    tree.write_in_work("plugin.py", plugin);
+    let with_plugin =
+        |path: &str| tree.reading("run", ["--json"]).variable("SANDBOX_STUB_PLUGINS", path).run();
+    assert!(fails(&with_plugin("plugin.py").exits_with(1).json()));
+    tree.write_in_work("broken.py", "def generate_stubs(stubs, context):\n    return [3]\n");
+    let broken = with_plugin("broken.py").exits_with(2);
+    assert!(
+        broken.stderr.contains("broken.py") && broken.stderr.contains("no dictionary"),
+        "{}",
+        broken.stderr
+    );
+
+    // The last run was the one with the plugin, but only what ended well is history.
+    let history =
+        tree.reading("run", ["--json"]).variable("SANDBOX_STUB_STRATEGY", "history").run().success();
+    history.says(&["sets of arguments given"]);
+    let templates = r#"{"version": 1, "stubs": {"small:ratio": [{"part": 31337, "whole": 4242}]}}"#;
+    tree.write_in_work("sandbox_data/stub_templates.json", templates);
+    assert!(fails(&run(&tree, &[]).exits_with(1).json()));
+    tree.write_in_work("sandbox_data/stub_templates.json", "{}");
+    assert!(run(&tree, &[]).exits_with(2).stderr.contains("stub_templates.json"));
+    std::fs::remove_file(tree.work().join("sandbox_data/stub_templates.json")).unwrap();
+    let synthetic =
+        tree.reading("run", []).variable("SANDBOX_STUB_STRATEGY", "synthetic").run().exits_with(2);
+    assert!(synthetic.stderr.contains("language model"), "{}", synthetic.stderr);
     assert!(given("[3]").exits_with(2).stderr.contains("SANDBOX_INPUT_STUBS"));
 }
 

@@ -26,6 +26,11 @@ impl StoreLedger {
         Self { store, run, settings, known: BTreeMap::new() }
     }
 
+    /// Where it writes.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// For a run that goes on: what it wrote down before is known.
     pub(crate) async fn resumed(store: Store, run: RunId, settings: RunSettings) -> Result<Self, StoreError> {
         let mut known = BTreeMap::new();

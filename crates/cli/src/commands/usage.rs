@@ -17,6 +17,16 @@ pub(crate) enum UsageError {
         "SANDBOX_INPUT_STUBS cannot be used: {0}\nhint: pass a list of dictionaries such as [{{\"name\": \"value\"}}]"
     )]
     InputStubs(String),
+    #[error(
+        "SANDBOX_STUB_STRATEGY=synthetic needs a language model, and there is none yet\nhint: use smart, history or templates"
+    )]
+    NoModel,
+    #[error(
+        "the templates of {path} cannot be used: {problem}\nhint: docs/files.md shows the form of the file"
+    )]
+    Templates { path: std::path::PathBuf, problem: String },
+    #[error("the stub plugin {path} cannot be used: {problem}")]
+    StubPlugin { path: std::path::PathBuf, problem: String },
     #[error("the fixtures of {path} cannot be used: {problem}")]
     Fixtures { path: std::path::PathBuf, problem: String },
     #[error(

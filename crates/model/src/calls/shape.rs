@@ -165,6 +165,9 @@ pub enum Described {
         /// How many examples its docstring has.
         #[serde(default)]
         examples: u32,
+        /// Its lines that can be reached.
+        #[serde(default)]
+        lines: Vec<u32>,
     },
     /// It cannot be called, and why.
     Missing {

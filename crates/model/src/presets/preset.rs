@@ -164,6 +164,13 @@ impl Preset {
         Self::of([("SCENARIO_NAME", Value::from(name))])
     }
 
+    /// The same, with a strategy for arguments if it says nothing about them.
+    #[must_use]
+    pub fn or_strategy(mut self, strategy: &str) -> Self {
+        self.values.entry("SANDBOX_STUB_STRATEGY").or_insert_with(|| Value::from(strategy));
+        self
+    }
+
     /// Whether it does nothing to calls, so that others are compared with it.
     pub fn is_baseline(&self) -> bool {
         self.values.keys().all(|key| matches!(key.as_str(), "SCENARIO_NAME" | "SEVERITY"))

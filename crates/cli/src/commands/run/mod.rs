@@ -49,9 +49,14 @@ struct Ended {
 async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) -> anyhow::Result<Vec<Ended>> {
     let scan = read_repository(configuration, &arguments.repository, Purpose::Inventory)?;
     let modules = named(&scan.inventory, &arguments.modules)?;
+    let python = interpreter(&scan.inventory, arguments);
+    let calling = Calling::of(&scan.inventory, &python).await?;
+    let wanted = targets(&scan.inventory, &modules);
+    let given = super::stubs::given(configuration, &scan.inventory, &wanted, store, &calling).await?;
     let mut ended = Vec::new();
     for round in 0..arguments.runs.max(1) {
-        let settings = settings(configuration, arguments, &scan.inventory, &modules, round)?;
+        let mut settings = settings(configuration, arguments, &scan.inventory, &modules, round)?;
+        (settings.python, settings.given) = (python.clone(), given.clone());
         let id = new_id();
         let stored = StoredRun {
             id: id.clone(),
@@ -66,7 +71,7 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
         };
         store.begin_run(&stored).await?;
         let ledger = StoreLedger::new(store.clone(), id.clone(), settings.clone());
-        let end = call_all(&scan.inventory, &settings, &ledger, store, &id).await?;
+        let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
         let is_over = matches!(end, RunEnd::Interrupted { .. });
         ended.push(Ended { id, settings, end });
         if is_over {
@@ -96,7 +101,8 @@ async fn resume(
     let scan = read_repository(configuration, &repository, Purpose::Inventory)?;
     store.set_run_state(&id, RunState::Running, None, None).await?;
     let ledger = StoreLedger::resumed(store.clone(), id.clone(), settings.clone()).await?;
-    let end = call_all(&scan.inventory, &settings, &ledger, store, &id).await?;
+    let calling = Calling::of(&scan.inventory, &settings.python).await?;
+    let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
     Ok(Ended { id, settings, end })
 }
 
@@ -115,32 +121,37 @@ fn settings(
         .collect::<BTreeSet<_>>()
         .into_iter()
         .collect();
-    let root = std::path::Path::new(&inventory.root);
-    let variable = |name: &str| std::env::var_os(name).map(Into::into);
-    let interpreter = find_interpreter(root, arguments.python.as_deref(), variable);
-    note(&format!("interpreter: {} ({})", interpreter.python, interpreter.reason));
     Ok(RunSettings {
-        repository: std::path::absolute(root)?,
+        repository: std::path::absolute(&inventory.root)?,
         exclude: arguments.repository.exclude.clone(),
         modules: modules.to_vec(),
         seed,
         timeout_ms: u64::try_from(arguments.timeout.as_millis()).unwrap_or(u64::MAX),
-        python: interpreter.python,
+        python: String::new(),
         presets: presets::chosen(configuration, &asked, &paths)?.into_iter().map(Into::into).collect(),
-        given: super::stubs::given(configuration)?,
+        given: Vec::new(),
         digest: None,
         files: fingerprints(inventory),
     })
 }
 
+/// The interpreter of the repository, or the one that was named.
+fn interpreter(inventory: &Inventory, arguments: &Run) -> String {
+    let variable = |name: &str| std::env::var_os(name).map(Into::into);
+    let root = std::path::Path::new(&inventory.root);
+    let found = find_interpreter(root, arguments.python.as_deref(), variable);
+    note(&format!("interpreter: {} ({})", found.python, found.reason));
+    found.python
+}
+
 async fn call_all(
     inventory: &Inventory,
     settings: &RunSettings,
+    calling: &Calling,
     ledger: &StoreLedger,
-    store: &Store,
     id: &RunId,
 ) -> anyhow::Result<RunEnd> {
-    let calling = Calling::of(inventory, &settings.python).await?;
+    let store = ledger.store();
     let options = RunOptions {
         seed: settings.seed,
         presets: settings.planned_presets()?,

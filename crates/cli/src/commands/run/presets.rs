@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use menace_model::presets::{Choice, Chosen, Origin, Preset, choose, keywords, read};
+use menace_model::settings::StubStrategy;
 use menace_runner::Chance;
 
 use crate::configuration::Configuration;
@@ -40,9 +41,28 @@ pub(super) fn chosen(
         keywords: keywords(configuration.keyword_profiles())?,
     };
     let mut chance = Chance::new(asked.seed, &["presets"]);
-    let chosen = choose(&choice, modules, |end| chance.below(end));
+    let mut chosen = choose(&choice, modules, |end| chance.below(end));
+    if let Some(strategy) = forced(configuration) {
+        for one in chosen.iter_mut().filter(|one| !one.preset.is_baseline()) {
+            one.preset = std::mem::take(&mut one.preset).or_strategy(strategy);
+        }
+    }
     say(&chosen);
     Ok(chosen)
+}
+
+/// `SANDBOX_STUB_STRATEGY=hostile` or `misuse`: all calls but those that are compared with have such arguments.
+fn forced(configuration: &Configuration) -> Option<&'static str> {
+    match configuration.settings().stubs.stub_strategy? {
+        StubStrategy::Hostile => Some("hostile"),
+        StubStrategy::Misuse => Some("misuse"),
+        StubStrategy::History
+        | StubStrategy::Templates
+        | StubStrategy::Signature
+        | StubStrategy::Smart
+        | StubStrategy::Synthetic
+        | StubStrategy::Random => None,
+    }
 }
 
 fn given(configuration: &Configuration, asked: &Asked<'_>) -> anyhow::Result<Vec<Preset>> {

@@ -14,10 +14,20 @@ pub(in crate::commands) fn report(run: &RunReport, top: usize) -> String {
 
 fn headline(run: &RunReport) -> String {
     let share = if run.sections == 0 { 0.0 } else { run.reached as f64 / run.sections as f64 * 100.0 };
+    let (reached, all) = run
+        .coverage
+        .iter()
+        .fold((0, 0), |(reached, all), module| (reached + module.reached, all + module.executable));
+    let lines = if all == 0 {
+        String::new()
+    } else {
+        format!("{:.0} % of {} · ", reached as f64 / all as f64 * 100.0, count(all, "line"))
+    };
     format!(
-        "{} · {} reached ({share:.0} %) · {} in {:.1} s · seed {}{}\n",
+        "{} · {} reached ({share:.0} %) · {}{} in {:.1} s · seed {}{}\n",
         count(run.sections, "section"),
         grouped(run.reached),
+        lines,
         count(run.calls, "call"),
         run.seconds,
         run.seed,

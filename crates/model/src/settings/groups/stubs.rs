@@ -39,12 +39,12 @@ settings! {
     /// Where inputs come from; nothing means the first source that has any
     stub_strategy: Option<StubStrategy> = "" {
         env: "SANDBOX_STUB_STRATEGY",
-        status: Planned,
+        status: Active,
     }
 
     /// Plugin files or directories that add or replace inputs
     stub_plugins: Vec<PathBuf> = "" {
         env: "SANDBOX_STUB_PLUGINS",
-        status: Planned,
+        status: Active,
     }
 }

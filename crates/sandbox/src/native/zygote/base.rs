@@ -32,18 +32,20 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 17] = [
+const FILES: [(&str, &str); 19] = [
     file!("__init__.py"),
     file!("batch.py"),
     file!("burst.py"),
     file!("call.py"),
     file!("classify.py"),
+    file!("coverage.py"),
     file!("describe.py"),
     file!("examples.py"),
     file!("load.py"),
     file!("locate.py"),
     file!("observe.py"),
     file!("perform.py"),
+    file!("plugin.py"),
     file!("precompiled.py"),
     file!("rehearsal.py"),
     file!("shapes.py"),

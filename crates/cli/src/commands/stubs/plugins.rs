@@ -1,0 +1,89 @@
+//! `SANDBOX_STUB_PLUGINS`: Python files that add or replace arguments. They run in a sandbox, as everything does.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::Context;
+use menace_model::calls::Recipe;
+use menace_runner::{GivenStub, Target};
+use menace_sandbox::native::CallSpec;
+use serde_json::{Map, Value, json};
+
+use crate::calling::Calling;
+use crate::commands::usage::UsageError;
+
+/// How long a plugin may take for all sections.
+const LONGEST: Duration = Duration::from_mins(1);
+
+/// The files that are named, and those in directories that are named, in order.
+pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, UsageError> {
+    let mut files = Vec::new();
+    for path in named {
+        let wrong = |problem: String| UsageError::StubPlugin { path: path.clone(), problem };
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(path).map_err(|error| wrong(error.to_string()))?;
+        let mut inside: Vec<PathBuf> = entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|ending| ending == "py"))
+            .collect();
+        inside.sort();
+        files.extend(inside);
+    }
+    Ok(files)
+}
+
+/// What the plugin makes of the arguments that are known.
+pub(super) async fn apply(
+    path: &Path,
+    known: Vec<GivenStub>,
+    targets: &[Target],
+    calling: &Calling,
+) -> anyhow::Result<Vec<GivenStub>> {
+    let wrong = |problem: String| UsageError::StubPlugin { path: path.to_owned(), problem };
+    let source = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let sections: Vec<Value> = targets.iter().map(|target| section(target, &known)).collect();
+    let request = json!({
+        "kind": "plugin", "source": source, "path": path.display().to_string(), "sections": sections,
+    });
+    let outcome = calling.executor.execute(&CallSpec::new(request).timeout(LONGEST)).await?;
+    let answer = outcome.returned.unwrap_or_default();
+    if answer["stage"] != "done" {
+        let problem = match (&answer["why"], &answer["error"], outcome.timed_out) {
+            (Value::String(why), _, _) => why.clone(),
+            (_, _, true) => format!("it did not end within {} s", LONGEST.as_secs()),
+            (_, Value::Object(error), _) => format!("it raised {}: {}", error["exception"], error["message"]),
+            _ => "it ended without a word".to_owned(),
+        };
+        return Err(wrong(problem).into());
+    }
+    let made: Vec<Vec<Map<String, Value>>> =
+        serde_json::from_value(answer["stubs"].clone()).context("the harness checks what plugins return")?;
+    let of_target = |(target, all): (&Target, Vec<Map<String, Value>>)| {
+        let section = Some(target.name());
+        all.into_iter()
+            .map(move |values| GivenStub { section: section.clone(), ..GivenStub::of_json(&values) })
+            .collect::<Vec<_>>()
+    };
+    Ok(targets.iter().zip(made).flat_map(of_target).collect())
+}
+
+/// What a plugin is told about a section.
+fn section(target: &Target, known: &[GivenStub]) -> Value {
+    let stubs: Vec<Map<String, Value>> = known
+        .iter()
+        .filter(|stub| stub.section.as_ref().is_none_or(|section| *section == target.name()))
+        .map(|stub| {
+            stub.arguments.iter().map(|(name, value)| (name.clone(), Recipe::to_json(value))).collect()
+        })
+        .collect();
+    let parameters: Vec<&str> =
+        target.section.parameters.iter().map(|parameter| parameter.name.as_str()).collect();
+    json!({
+        "section": target.name(), "module": target.module, "function": target.section.name,
+        "parameters": parameters, "stubs": stubs,
+    })
+}

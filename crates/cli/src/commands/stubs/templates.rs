@@ -1,0 +1,37 @@
+//! `stub_templates.json` in the data directory: arguments by section, or under `*` for all that take them.
+
+use std::collections::BTreeMap;
+
+use menace_runner::GivenStub;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::commands::usage::UsageError;
+use crate::configuration::Configuration;
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Templates {
+    #[expect(dead_code, reason = "only this version exists")]
+    version: u32,
+    stubs: BTreeMap<String, Vec<Map<String, Value>>>,
+}
+
+/// What is in the file; nothing without one.
+pub(super) fn read(configuration: &Configuration) -> Result<Vec<GivenStub>, UsageError> {
+    let path = configuration.data_directory().join("stub_templates.json");
+    let wrong = |problem: String| UsageError::Templates { path: path.clone(), problem };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(wrong(error.to_string())),
+    };
+    let templates: Templates = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    let of_section = |(section, all): (String, Vec<Map<String, Value>>)| {
+        let section = (section != "*").then_some(section);
+        all.into_iter()
+            .map(move |values| GivenStub { section: section.clone(), ..GivenStub::of_json(&values) })
+            .collect::<Vec<_>>()
+    };
+    Ok(templates.stubs.into_iter().flat_map(of_section).collect())
+}

@@ -1,0 +1,54 @@
+//! Which lines of modules calls reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use menace_model::calls::Described;
+use serde::Serialize;
+
+use crate::outcome::CallOutcome;
+use crate::target::Target;
+
+/// How much of a module was reached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ModuleCoverage {
+    /// The file.
+    pub path: String,
+    /// Lines of its sections that can be reached.
+    pub executable: usize,
+    /// Of them.
+    pub reached: usize,
+    /// The share.
+    pub share: f64,
+}
+
+/// The coverage of each module that has lines in sections that can be called.
+pub(crate) fn coverage(targets: &[Target], outcomes: &[CallOutcome]) -> Vec<ModuleCoverage> {
+    let mut executable: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+    for target in targets {
+        if let Some(Described::Callable { lines, .. }) = &target.described {
+            let of_module = executable.entry(&target.path).or_default();
+            of_module.extend(lines.iter().map(|line| u64::from(*line)));
+        }
+    }
+    let mut reached: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
+    for lines in outcomes.iter().filter_map(|outcome| outcome.measures.as_ref()?.seen["lines"].as_object()) {
+        for (path, numbers) in lines {
+            let numbers = numbers.as_array().into_iter().flatten().filter_map(serde_json::Value::as_u64);
+            reached.entry(path).or_default().extend(numbers);
+        }
+    }
+    let none = BTreeSet::new();
+    executable
+        .into_iter()
+        .filter(|(_, lines)| !lines.is_empty())
+        .map(|(path, lines)| {
+            let count = reached.get(path).unwrap_or(&none).intersection(&lines).count();
+            ModuleCoverage {
+                path: path.to_owned(),
+                executable: lines.len(),
+                reached: count,
+                share: count as f64 / lines.len() as f64,
+            }
+        })
+        .collect()
+}

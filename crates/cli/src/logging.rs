@@ -15,10 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 /// Starts logging; called once.
 pub(crate) fn start(settings: &LoggingSettings) -> anyhow::Result<()> {
     let level = settings.console_level().word();
-    let filter = EnvFilter::try_new(level)
-        .context("log level is one that tracing knows")?
-        // It tells every start that there is nothing to do.
-        .add_directive("sea_orm_migration=warn".parse().context("the directive is a constant that parses")?);
+    let filter = EnvFilter::try_new(level).context("log level is one that tracing knows")?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     if settings.json_logs {
         builder.json().flatten_event(true).init();

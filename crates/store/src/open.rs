@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbErr, Statement};
-use sea_orm_migration::MigratorTrait;
 
 use crate::StoreError;
-use crate::migrations::Migrator;
+use crate::migrations::migrate;
 
 /// Where everything is stored.
 #[derive(Debug, Clone)]
@@ -105,7 +104,7 @@ async fn open_sound(path: &Path, check: bool) -> Result<DatabaseConnection, DbEr
             return Err(DbErr::Custom(format!("database disk image is malformed: {said}")));
         }
     }
-    Migrator::up(&connection, None).await?;
+    migrate(&connection).await?;
     Ok(connection)
 }
 

@@ -59,7 +59,8 @@ pub struct Burst {
 pub enum Proof {
     /// Calls overlapped.
     Overlap,
-    /// The CPU quota held it back.
+    /// The CPU quota held back the group of the call, in which a competing load runs beside it. The load alone uses up the
+    /// quota, so this shows that the machine was starved, not that the call itself had to wait for long.
     Throttled,
     /// More than half of the memory limit was used, or it was hit.
     Memory,

@@ -4,10 +4,16 @@ use std::fmt::Write as _;
 
 use menace_model::calls::{HELPERS, Needs, OutcomeKind, literal, path};
 
+use menace_sandbox::native::CallLimits;
+
 use crate::call::Call;
 
-/// A test that fails as long as the call does; nothing for what only a sandbox can show.
+/// A test that fails as long as the call does; nothing for what only a sandbox can show: limits on CPU, memory and disk, and
+/// what it forbids.
 pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
+    if call.circumstances.limits != CallLimits::default() {
+        return None;
+    }
     let mut needs = Needs::default();
     needs.imports.extend(["asyncio".to_owned(), "inspect".to_owned(), "itertools".to_owned()]);
     let body = if call.examples { examples(call, &mut needs) } else { invocation(call, &mut needs) };
@@ -17,9 +23,9 @@ pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
         }
         OutcomeKind::Crash | OutcomeKind::Wrong => "    call()\n".to_owned(),
         OutcomeKind::Timeout => within(call, &mut needs),
-        OutcomeKind::Oom => limited("RLIMIT_AS", call.circumstances.limits.memory? + INTERPRETER, &mut needs),
-        OutcomeKind::DiskFull => limited("RLIMIT_FSIZE", call.circumstances.limits.disk?, &mut needs),
-        OutcomeKind::Denied
+        OutcomeKind::Oom
+        | OutcomeKind::DiskFull
+        | OutcomeKind::Denied
         | OutcomeKind::Flaky
         | OutcomeKind::Ok
         | OutcomeKind::Rejected
@@ -45,9 +51,6 @@ pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
     let _ = write!(file, "def test_{}():\n{test}", name.to_lowercase().trim_matches('_'));
     Some(file)
 }
-
-/// What an interpreter with a small test has mapped before it begins.
-const INTERPRETER: u64 = 512 << 20;
 
 const SETTLE: &str = "\
 def settle(value):
@@ -112,14 +115,5 @@ fn within(call: &Call, needs: &mut Needs) -> String {
     format!(
         "    thread = threading.Thread(target=call, daemon=True)\n    thread.start()\n    \
          thread.join({seconds:?})\n    assert not thread.is_alive(), \"it did not end within {seconds} s\"\n"
-    )
-}
-
-fn limited(what: &str, limit: u64, needs: &mut Needs) -> String {
-    needs.imports.extend(["multiprocessing".to_owned(), "resource".to_owned()]);
-    format!(
-        "    def body():\n        resource.setrlimit(resource.{what}, ({limit}, {limit}))\n        call()\n\n    \
-         process = multiprocessing.get_context(\"fork\").Process(target=body)\n    process.start()\n    \
-         process.join()\n    assert process.exitcode == 0\n"
     )
 }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use menace_model::ids::RunId;
 use menace_runner::{Call, CallOutcome, Ledger, Written};
 use menace_store::{CallFilter, CallRecord, Store, StoreError};
-use serde_json::Value;
 
 use super::settings::RunSettings;
 
@@ -71,7 +70,7 @@ impl Ledger for StoreLedger {
                 spec: serde_json::to_value(call)?,
                 kind: outcome.verdict.kind,
                 wall_ms: outcome.measures.as_ref().map_or(0.0, |measures| measures.wall_ms),
-                detail: serde_json::to_value(outcome).unwrap_or(Value::Null),
+                detail: serde_json::to_value(outcome)?,
             };
             Ok(self.store.record(&[record]).await?)
         })

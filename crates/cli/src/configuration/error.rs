@@ -12,6 +12,10 @@ pub(crate) enum ConfigurationError {
     #[error("failed to parse {path}: {source}")]
     ParseYaml { path: PathBuf, source: Box<serde_saphyr::Error> },
     #[error(
+        "{path}: keyword_profiles is no mapping of words to profiles\nhint: write it as `keyword_profiles:`, then `  cache: [concurrency_spike]`"
+    )]
+    KeywordProfiles { path: PathBuf },
+    #[error(
         "{path} is not a mapping of settings\nhint: write one `name: value` per line; `menace config` lists the names"
     )]
     NotAMapping { path: PathBuf },

@@ -32,7 +32,13 @@ pub(super) fn read(path: &Path, is_required: bool) -> Result<YamlSettings, Confi
         source: Box::new(source),
     })?;
     match document {
-        Value::Object(entries) => Ok(from_entries(entries)),
+        Value::Object(entries) => {
+            let profiles = entries.get(KEYWORD_PROFILES);
+            if profiles.is_some_and(|profiles| !profiles.is_object() && !profiles.is_null()) {
+                return Err(ConfigurationError::KeywordProfiles { path: path.to_owned() });
+            }
+            Ok(from_entries(entries))
+        }
         Value::Null => Ok(from_entries([])),
         _ => Err(ConfigurationError::NotAMapping { path: path.to_owned() }),
     }

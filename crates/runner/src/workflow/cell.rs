@@ -24,10 +24,10 @@ pub struct WorkflowCell {
     pub interval: Option<(f64, f64)>,
     /// Why none counts.
     pub void_reason: Option<String>,
-    /// CPU time of all of them.
-    pub cpu_seconds: f64,
-    /// Memory times time of all of them.
-    pub gb_seconds: f64,
+    /// CPU time of all of them; nothing if it could not be measured of one.
+    pub cpu_seconds: Option<f64>,
+    /// Memory times time of all of them; nothing if it could not be measured of one.
+    pub gb_seconds: Option<f64>,
     /// The time of each, in the middle.
     pub wall_ms: Option<f64>,
     /// What each step took and did.
@@ -60,8 +60,8 @@ pub struct StepTelemetry {
 pub(super) struct Time {
     pub(super) verdict: Verdict,
     pub(super) wall_ms: f64,
-    pub(super) cpu_ms: f64,
-    pub(super) peak_bytes: u64,
+    pub(super) cpu_ms: Option<f64>,
+    pub(super) peak_bytes: Option<u64>,
     pub(super) steps: Vec<StepSeen>,
 }
 
@@ -92,8 +92,11 @@ impl WorkflowCell {
             interval: (n > 0).then(|| wilson(well, n)),
             void_reason: (n == 0)
                 .then(|| why_none.or_else(reason).unwrap_or_else(|| "no call counts".into())),
-            cpu_seconds: counting.iter().map(|time| time.cpu_ms).sum::<f64>() / 1e3,
-            gb_seconds: counting.iter().map(|time| time.peak_bytes as f64 / 1e9 * time.wall_ms / 1e3).sum(),
+            cpu_seconds: counting.iter().map(|time| time.cpu_ms).sum::<Option<f64>>().map(|ms| ms / 1e3),
+            gb_seconds: counting
+                .iter()
+                .map(|time| Some(time.peak_bytes? as f64 / 1e9 * time.wall_ms / 1e3))
+                .sum(),
             wall_ms: middle(counting.iter().map(|time| time.wall_ms).collect()),
             steps: sections
                 .iter()

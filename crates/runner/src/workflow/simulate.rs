@@ -172,8 +172,8 @@ fn time(raw: &RawOutcome, calls: &[Call]) -> Time {
     Time {
         verdict,
         wall_ms: raw.wall_ms,
-        cpu_ms: raw.usage.cpu_user_ms.unwrap_or(0.0) + raw.usage.cpu_system_ms.unwrap_or(0.0),
-        peak_bytes: raw.usage.peak_rss_bytes.unwrap_or(0),
+        cpu_ms: raw.usage.cpu_user_ms.zip(raw.usage.cpu_system_ms).map(|(user, system)| user + system),
+        peak_bytes: raw.usage.peak_rss_bytes,
         steps,
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use menace_model::presets::{Choice, Chosen, Origin, Preset, choose, keywords, read};
 use menace_model::settings::StubStrategy;
-use menace_runner::Chance;
+use menace_runner::{Chance, Circumstances, Counts};
 
 use crate::configuration::Configuration;
 use crate::terminal::{count, note};
@@ -95,4 +95,10 @@ fn say(chosen: &[Chosen]) {
         })
         .collect();
     note(&format!("under {}: {}", count(chosen.len(), "preset"), parts.join(", ")));
+    for one in chosen.iter().filter(|one| one.origin == Origin::Given) {
+        let without = Circumstances::of(&one.preset, Counts::default()).without_effect;
+        if !without.is_empty() {
+            tracing::warn!("preset {}: {} have no effect yet", one.preset.name(), without.join(", "));
+        }
+    }
 }

@@ -25,7 +25,7 @@ impl Candidates {
             let modules = inventory.modules.iter().filter(|module| !is_test(module));
             modules.map(|module| module.path.clone()).filter(|path| !left_out.contains(path)).collect()
         } else {
-            with_dependencies(inventory, named, settings.self_test_recursive_orphans)
+            with_dependencies(inventory, named, settings)
         };
         let is_collected = |module: &&Module| is_test(module) && !module.path.ends_with("conftest.py");
         let tests: Vec<&Module> = inventory.modules.iter().filter(is_collected).collect();
@@ -73,9 +73,21 @@ fn left_out(
     inventory.orphans.iter().filter(is_out).map(|orphan| orphan.path.clone()).collect()
 }
 
-fn with_dependencies(inventory: &Inventory, named: &[String], recursive: bool) -> BTreeSet<String> {
+/// Those that were named, and what they need: of isolated modules if one switch says so, of others if the other does.
+fn with_dependencies(
+    inventory: &Inventory,
+    named: &[String],
+    settings: &SelfTestSettings,
+) -> BTreeSet<String> {
     let mut wanted: BTreeSet<String> = named.iter().cloned().collect();
-    let mut waiting: Vec<String> = if recursive { named.to_vec() } else { Vec::new() };
+    let is_followed = |path: &&String| {
+        let orphan = inventory.orphans.iter().find(|orphan| orphan.path == **path);
+        match orphan.map(|orphan| orphan.class) {
+            Some(OrphanClass::Isolated) => settings.self_test_recursive_isolated,
+            _ => settings.self_test_recursive_orphans,
+        }
+    };
+    let mut waiting: Vec<String> = named.iter().filter(is_followed).cloned().collect();
     while let Some(path) = waiting.pop() {
         let Some(module) = inventory.modules.iter().find(|module| module.path == path) else { continue };
         for name in &module.imports {

@@ -29,7 +29,13 @@ impl State {
     pub(super) fn open(configuration: &Configuration, files: BTreeMap<String, String>) -> Self {
         let chosen = configuration.settings().self_test.self_test_state.clone();
         let path = chosen.unwrap_or_else(|| configuration.data_directory().join("self_test_state.json"));
-        let stored = std::fs::read(&path).ok().and_then(|text| serde_json::from_slice::<Self>(&text).ok());
+        let stored = std::fs::read(&path).ok().and_then(|text| match serde_json::from_slice::<Self>(&text) {
+            Ok(stored) => Some(stored),
+            Err(error) => {
+                tracing::warn!("{} cannot be read, so the round begins anew: {error}", path.display());
+                None
+            }
+        });
         match stored.filter(|stored| stored.version == 1 && stored.files == files) {
             Some(stored) => Self { path, ..stored },
             None => Self { version: 1, files, path, ..Self::default() },

@@ -71,21 +71,21 @@ impl<'a> Laboratory<'a> {
 
     /// What a cell is worth: the profitability of its times.
     pub(super) fn roi(&self, cell: &WorkflowCell) -> Option<f64> {
-        self.prices.profitability(&Taken {
-            calls: cell.n,
-            ended_well: cell.ended_well(),
-            cpu_seconds: cell.cpu_seconds,
-            gb_seconds: cell.gb_seconds,
-        })
+        self.profitability(cell, cell.ended_well())
     }
 
     /// What a cell is worth when its steps are replaced by nothing: nothing is earned, and it still costs.
     pub(super) fn roi_of_nothing(&self, cell: &WorkflowCell) -> Option<f64> {
+        self.profitability(cell, 0)
+    }
+
+    /// Nothing when a cost could not be measured.
+    fn profitability(&self, cell: &WorkflowCell, ended_well: usize) -> Option<f64> {
         self.prices.profitability(&Taken {
             calls: cell.n,
-            ended_well: 0,
-            cpu_seconds: cell.cpu_seconds,
-            gb_seconds: cell.gb_seconds,
+            ended_well,
+            cpu_seconds: cell.cpu_seconds?,
+            gb_seconds: cell.gb_seconds?,
         })
     }
 }

@@ -43,6 +43,7 @@ struct ScenarioReport<'a> {
 pub(super) struct StageRow {
     pub(super) stage: String,
     pub(super) n: usize,
+    pub(super) robustness: Option<f64>,
     pub(super) roi: Option<f64>,
     pub(super) resilience: Option<f64>,
     pub(super) degradation: Option<f64>,
@@ -162,7 +163,8 @@ pub(in crate::commands) fn trajectory(
     })
 }
 
-/// One stage: its ROI, how much of the first one's robustness and ROI is left, and how steady the ROI has been so far.
+/// One stage: its ROI, how much of the first one's robustness is left (resilience), how much ROI is lost (degradation), and
+/// how steady the ROI has been so far.
 async fn stage(
     laboratory: &Laboratory<'_>,
     steps: &[String],
@@ -172,8 +174,8 @@ async fn stage(
     let cell = laboratory.cell(steps, &Circumstances::of(preset, Counts::default()), Mode::On).await?;
     let roi = laboratory.roi(&cell);
     let first = before.first().map_or(roi, |first| first.roi);
-    let well = |roi: Option<f64>| roi.map(|roi| roi.max(0.0));
-    let resilience = match (well(roi), well(first)) {
+    let first_robustness = before.first().map_or(cell.robustness, |first| first.robustness);
+    let resilience = match (cell.robustness, first_robustness) {
         (Some(now), Some(first)) if first > 0.0 => Some((now / first).min(1.0)),
         _ => None,
     };
@@ -181,6 +183,7 @@ async fn stage(
     Ok(StageRow {
         stage: cell.scenario.clone(),
         n: cell.n,
+        robustness: cell.robustness,
         roi,
         resilience,
         degradation: roi.zip(first).map(|(now, first)| first - now),

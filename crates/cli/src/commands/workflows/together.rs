@@ -148,10 +148,8 @@ fn compared(
     let of = |metric: &dyn Fn(&WorkflowCell) -> Option<f64>| -> Vec<Option<f64>> {
         alone.iter().map(|cell| metric(cell)).collect()
     };
-    let throughput = |cell: &WorkflowCell| cell.wall_ms.filter(|ms| *ms > 0.0).map(|ms| 1e3 / ms);
     BTreeMap::from([
         ("synergy_roi", synergy(laboratory.roi(together), &of(&|cell| laboratory.roi(cell)))),
         ("synergy_reliability", robustness_synergy(together.robustness, &of(&|cell| cell.robustness))),
-        ("synergy_throughput", synergy(throughput(together), &of(&throughput))),
     ])
 }

@@ -238,7 +238,9 @@ impl Known {
                 // The best guess first, then the others in turn.
                 let likely = all.len().clamp(1, 3);
                 let chosen = all.get(if draw < 2 { 0 } else { draw % likely });
-                is_doubtful |= parameter.required && chosen.is_none_or(|guess| !guess.is_plain);
+                // Nobody has to pass what goes into `*args`, but calls do.
+                let is_passed = parameter.required || parameter.kind.starts_with("var_");
+                is_doubtful |= is_passed && chosen.is_none_or(|guess| !guess.is_plain);
                 let shape = chosen.map_or(Shape::Any, |guess| guess.shape.clone());
                 ParameterShape { shape, ..parameter.clone() }
             })

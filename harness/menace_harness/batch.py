@@ -15,16 +15,15 @@ from menace_harness import call, perform
 
 # A call that said nothing within this time may have ended without a word.
 PATIENCE_MS = 20
-# The descriptor on which a call answers, in the copy that makes it.
+# The descriptor on which a call answers, in the copy that makes it; the library sees to that.
 STREAM = 3
 # An answer that is longer is none.
 LONGEST_ANSWER = 16 << 20
 COUNTERS = "/proc/self/net/dev"
 
 # Modules that are called may replace what is in `os`, so what is needed afterwards is kept here.
-close, dup2, exit_now, kill, pipe, read, wait4, write = (
+close, exit_now, kill, pipe, read, wait4, write = (
     os.close,
-    os.dup2,
     os._exit,
     os.kill,
     os.pipe,
@@ -37,6 +36,9 @@ statvfs, listdir, seek, dumps, poll = os.statvfs, os.listdir, os.lseek, json.dum
 
 def serve(stream, request, library):
     """Answers calls until menace closes the stream."""
+    if request["of"] == "examples":
+        # Reading them takes longer to import than most modules.
+        import doctest  # noqa: F401
     surroundings = Surroundings()
     why_not = surroundings.import_module(request["module"])
     call.send(stream, {"why_not": why_not})
@@ -96,9 +98,9 @@ class Surroundings:
 
 def answer_one(stream, asked, library, surroundings):
     reading, writing = pipe()
-    number = library.menace_fork()
+    number = library.menace_fork_call(writing)
     if number == 0:
-        make(asked, writing, library)
+        make(asked)
     close(writing)
     if number < 0:
         # There is no room for another process; menace makes the call alone.
@@ -120,12 +122,9 @@ def answer_one(stream, asked, library, surroundings):
         data = data[write(stream, data) :]
 
 
-def make(asked, writing, library):
+def make(asked):
     """The copy that makes the call. It has what a call alone in its sandbox has, and nothing of its siblings."""
     try:
-        dup2(writing, STREAM)
-        close(writing)
-        library.menace_dumpable(1)
         result = call.answer(asked)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -1,7 +1,5 @@
 """Many calls of one section at the same time: threads, and tasks of one loop, that begin together."""
 
-import asyncio
-import inspect
 import sys
 import threading
 import time
@@ -9,15 +7,16 @@ import time
 from menace_harness import classify, perform
 
 
-# A call of some microseconds is over before the next thread has begun, so every thread makes several, for so long.
-MOST_CALLS = 20
+# A call of some microseconds is over before the next thread has begun, so every thread makes several, for so long. Of all
+# threads together there are so many, beside the first of each.
+MOST_CALLS = 200
 SECONDS = 0.02
 # Threads take turns as often as the interpreter can.
 SWITCH_INTERVAL = 1e-6
 
 
 class Watch:
-    """How many calls are under way at once, and the first of them that failed."""
+    """How many calls are under way at once, and the first of them that failed; of all, one that nobody meant to."""
 
     def __init__(self, wants_traceback):
         self.wants_traceback = wants_traceback
@@ -37,11 +36,22 @@ class Watch:
         with self.lock:
             self.running -= 1
             self.finished += 1
-            if error is not None and self.failure is None:
-                self.failure = perform.failed("call", error)
-                if self.wants_traceback:
-                    self.failure["error"]["traceback"] = classify.printed(error)
+            if error is not None and not self.has_crashed():
+                self.see(error)
         return True
+
+    def see(self, error):
+        """An object that is sold out refuses most calls; the one that breaks it may come after them."""
+        failure = perform.failed("call", error)
+        if self.failure is not None and failure["error"]["raised"]:
+            return
+        self.failure = failure
+        if self.wants_traceback:
+            self.failure["error"]["traceback"] = classify.printed(error)
+
+    def has_crashed(self):
+        """Whether a call failed without a raise statement: there is nothing worse to wait for."""
+        return self.failure is not None and not self.failure["error"]["raised"]
 
 
 def run(call, threads, tasks):
@@ -49,7 +59,9 @@ def run(call, threads, tasks):
     calls = [copy_of(call) for _ in range(threads)]
     if calls:
         run_threads(calls, watch)
-    if tasks and inspect.iscoroutinefunction(call.function):
+    if tasks and perform.is_asynchronous(call.function):
+        import asyncio
+
         asyncio.run(run_tasks([copy_of(call) for _ in range(tasks)], watch))
     result = watch.failure or {"stage": "done", "value": None, "type": "burst"}
     result["overlapping"] = watch.most
@@ -67,14 +79,15 @@ def copy_of(call):
 
 def run_threads(calls, watch):
     barrier = threading.Barrier(len(calls))
+    most = 1 + MOST_CALLS // len(calls)
 
     def body(call):
         barrier.wait()
         end = time.perf_counter() + SECONDS
-        for _ in range(MOST_CALLS):
+        for _ in range(most):
             with watch:
                 call.once()
-            if time.perf_counter() >= end or watch.failure is not None:
+            if time.perf_counter() >= end or watch.has_crashed():
                 break
             call.renew()
 
@@ -89,6 +102,8 @@ def run_threads(calls, watch):
 
 
 async def run_tasks(calls, watch):
+    import asyncio
+
     start = asyncio.Event()
 
     async def body(call):

@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib
-import json
 import os
 import sys
 import time
@@ -12,13 +11,22 @@ from menace_harness import classify, coverage, load, locate, observe, values
 WORKSPACE = "/workspace"
 # When calls are made: noon in Greenwich on the first day of 2026.
 MOMENT = 1_767_268_800
+INFINITY = float("inf")
+# As `inspect` names them.
+CO_COROUTINE = 0x80
+CO_ASYNC_GENERATOR = 0x200
+CodeType = type((lambda: None).__code__)
 # The code under test may put something else in its place.
 clock = time.perf_counter
 nothing = contextlib.nullcontext()
+# Made before the first call, of which every process makes one.
+observer = observe.Observer()
 # Of what a generator yields, this many values are asked for.
 MOST_YIELDED = 1000
 # A longer text of one value says no more about the call.
 LONGEST_TEXT = 4000
+# So deep it is looked into values for how long their text is.
+DEEPEST = 5
 
 
 def perform(request):
@@ -34,7 +42,7 @@ def perform(request):
         stage = "build"
         prepared = Call(request, owner, binding, function)
         stage = "call"
-        observer = observe.Observer()
+        observer.begin()
         reached = coverage.Coverage(WORKSPACE) if request.get("cover") else nothing
         with load.Load(fork_with) if request.get("load") else nothing, reached:
             began = clock()
@@ -84,8 +92,30 @@ def failed(stage, error):
 
 def import_module(name):
     """Imports a module, at the same time of day and with the same chances for all of its calls."""
+    module = sys.modules.get(name)
+    if module is not None:
+        return module
     pin(0)
-    return importlib.import_module(name)
+    module = importlib.import_module(name)
+    if any(is_asynchronous(function) for function in functions_of(module)):
+        # Its calls need it, and they may share this.
+        import asyncio  # noqa: F401
+    return module
+
+
+def functions_of(module):
+    """Those that a module defines, and those of its classes."""
+    for value in list(vars(module).values()):
+        if isinstance(value, type):
+            yield from (getattr(inner, "__func__", inner) for inner in list(vars(value).values()))
+        else:
+            yield value
+
+
+def is_asynchronous(function):
+    """Whether calling it gives something that is awaited; to import what else could say so takes longer than most calls."""
+    code = getattr(function, "__code__", None)
+    return isinstance(code, CodeType) and bool(code.co_flags & (CO_COROUTINE | CO_ASYNC_GENERATOR))
 
 
 def pin(number):
@@ -171,18 +201,27 @@ def done(value):
 
 def as_json(value):
     """The value, if JSON can hold it unchanged and it is short."""
-    try:
-        text = json.dumps(value, allow_nan=False)
-        return value if len(text) <= LONGEST_TEXT and json.loads(text, parse_int=small) == value else None
-    except (TypeError, ValueError, RecursionError, OverflowError):
-        return None
+    return value if not is_long(value) and is_plain(value, DEEPEST) else None
 
 
-def small(digits):
-    """Not every reader of JSON takes larger numbers."""
-    if len(digits) > 18:
-        raise ValueError("a large number")
-    return int(digits)
+def is_plain(value, depth):
+    """Whether a value is the same after it was written as JSON and read by any reader."""
+    kind = type(value)
+    if value is None or kind is bool:
+        return True
+    if kind is str:
+        return value.isascii() or not any("\ud800" <= character <= "\udfff" for character in value)
+    if kind is int:
+        # Not every reader takes larger numbers.
+        return -(10**18) < value < 10**18
+    if kind is float:
+        return -INFINITY < value < INFINITY
+    if kind is list:
+        return depth > 0 and all(is_plain(item, depth - 1) for item in value)
+    if kind is dict:
+        is_plain_key = all(type(key) is str and is_plain(key, 0) for key in value)
+        return depth > 0 and is_plain_key and all(is_plain(item, depth - 1) for item in value.values())
+    return False
 
 
 def finish(value):
@@ -233,14 +272,24 @@ def text_of(value):
     return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT] + "…"
 
 
-def is_long(value, is_inner=False):
-    """Whether the whole text of a value, or of one of its items, is longer than anybody reads."""
+def is_long(value):
+    """Whether the whole text of a value, with what is in it, is longer than anybody reads."""
+    return room_beside(value, LONGEST_TEXT, DEEPEST) < 0
+
+
+def room_beside(value, room, depth):
+    """How much of the room for a text is left after that of a value, at least; less than nothing when it is too long."""
     if isinstance(value, (str, bytes, bytearray)):
-        return len(value) > LONGEST_TEXT
-    if isinstance(value, (list, tuple, set, frozenset, dict)):
-        items = value.values() if isinstance(value, dict) else value
-        return len(value) > LONGEST_TEXT or not is_inner and any(is_long(item, True) for item in items)
-    return False
+        return room - len(value)
+    if not isinstance(value, (list, tuple, set, frozenset, dict)):
+        return room
+    room -= len(value)
+    if room >= 0 and depth:
+        for item in value.values() if isinstance(value, dict) else value:
+            room = room_beside(item, room, depth - 1)
+            if room < 0:
+                break
+    return room
 
 
 def shortened(value):

@@ -71,6 +71,8 @@ def load(path):
     library.menace_fork.argtypes = ()
     library.menace_fork.restype = ctypes.c_int
     perform.fork_with = library.menace_fork
+    library.menace_fork_call.argtypes = (ctypes.c_int,)
+    library.menace_fork_call.restype = ctypes.c_int
     library.menace_dumpable.argtypes = (ctypes.c_int,)
     library.menace_dumpable.restype = None
     return library

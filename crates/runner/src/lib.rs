@@ -1,5 +1,6 @@
 //! Calls of every section of a repository: what they are given, under which circumstances, and what came of them.
 
+mod again;
 mod call;
 mod chance;
 mod circumstances;
@@ -34,7 +35,7 @@ pub use outcome::{CallOutcome, Measures, Verdict};
 pub use owners::{Owners, find_owners};
 pub use plan::{Plan, PlannedCall, PlannedPreset, Planning, Purpose, plan};
 pub use report::{Cell, Failure, HarnessError, RunReport};
-pub use run::{Ledger, Progress, RunEnd, RunError, RunOptions, Surroundings, Written, run};
+pub use run::{Ledger, Progress, Recorded, RunEnd, RunError, RunOptions, Surroundings, Written, run};
 pub use self_test::{
     JunitError, SuiteOptions, SuiteOutcome, TestCase, TestCounts, TestKind, read_junit, run_test_file,
 };

@@ -16,7 +16,9 @@ use crate::shrink::smaller_stubs;
 const MOST_CALLS: usize = 160;
 /// Of those that take all of their time or memory each time, fewer.
 const MOST_SLOW_CALLS: usize = 12;
-/// Calls that are tried at once: the first of them that fails is taken, so that the result does not depend on time.
+/// Calls that are tried together: the first of them that fails is taken, so that the result does not depend on time.
+const TOGETHER: usize = 8;
+/// The same for those that are slow, each in a place of its own.
 const AT_ONCE: usize = 4;
 
 /// What a failure has to have in common with another to be the same: kind, exception, and the innermost line.
@@ -35,6 +37,10 @@ impl Likeness {
             place: verdict.frame().map(|(path, line)| (path.to_owned(), line)),
         }
     }
+
+    fn is_of(&self, outcome: &CallOutcome) -> bool {
+        Self::of(&outcome.verdict) == *self
+    }
 }
 
 /// A failing call again, and as small as it gets.
@@ -52,12 +58,12 @@ pub(crate) async fn minimise(
     failure: &Likeness,
 ) -> Result<Again, SandboxError> {
     let first = outcome_of(executor, call).await?;
-    if Likeness::of(&first.verdict) != *failure {
+    if !failure.is_of(&first) {
         return Ok(Again::Differs(first.verdict));
     }
     let is_slow = matches!(first.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom);
     let most = if is_slow { MOST_SLOW_CALLS } else { MOST_CALLS };
-    let (mut best, mut of_best) = (call.clone(), first);
+    let mut best = call.clone();
     let mut spent = 0;
     'smaller: while spent < most {
         let candidates: Vec<Call> = smaller_stubs(&best.stub)
@@ -65,22 +71,29 @@ pub(crate) async fn minimise(
             .take(most - spent)
             .map(|stub| Call { stub, ..best.clone() })
             .collect();
-        for together in candidates.chunks(AT_ONCE) {
+        for together in candidates.chunks(if is_slow { AT_ONCE } else { TOGETHER }) {
             spent += together.len();
-            let mut outcomes = outcomes_of(executor, together).await?;
-            let alike = |outcome: &CallOutcome| Likeness::of(&outcome.verdict) == *failure;
-            if let Some(index) = outcomes.iter().position(alike) {
+            let outcomes = if is_slow {
+                outcomes_at_once(executor, together).await?
+            } else {
+                outcomes_of_batch(executor, together).await?
+            };
+            if let Some(index) = outcomes.iter().position(|outcome| failure.is_of(outcome)) {
                 best = together[index].clone();
-                of_best = outcomes.swap_remove(index);
                 continue 'smaller;
             }
         }
         break;
     }
-    Ok(Again::Smallest(Box::new(best), of_best))
+    // What fails among others has to fail alone, as it will when somebody replays it.
+    let of_best = outcome_of(executor, &best).await?;
+    if failure.is_of(&of_best) {
+        return Ok(Again::Smallest(Box::new(best), of_best));
+    }
+    Ok(Again::Smallest(Box::new(call.clone()), first))
 }
 
-async fn outcomes_of(
+async fn outcomes_at_once(
     executor: &Arc<dyn Execute>,
     together: &[Call],
 ) -> Result<Vec<CallOutcome>, SandboxError> {

@@ -39,10 +39,27 @@ const BASELINE: usize = 8;
 pub enum Purpose {
     /// It counts in its cell.
     Measure,
-    /// The call with this number once more: whether the same comes of it.
-    Repeat(usize),
+    /// A call once more: whether the same comes of it.
+    Repeat {
+        /// The number of that call.
+        of: usize,
+        /// In a sandbox that no other call has; else with others, in another order and after another import.
+        is_alone: bool,
+    },
     /// The examples of the docstring.
     Examples,
+}
+
+impl Purpose {
+    /// Whether two calls can share an import: a call and its repetition cannot, nor can one that is to be alone, and
+    /// examples need more than calls do.
+    pub fn goes_with(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Repeat { is_alone: one, .. }, Self::Repeat { is_alone: other, .. }) => !one && !other,
+            (Self::Measure, Self::Measure) | (Self::Examples, Self::Examples) => true,
+            _ => false,
+        }
+    }
 }
 
 /// What a run is made of.
@@ -112,6 +129,9 @@ pub fn plan(planning: &Planning<'_>) -> Plan {
         for target in 0..planning.targets.len() {
             planner.cell(target, preset);
         }
+        if planning.presets[preset].circumstances.is_baseline {
+            planner.after_baseline(preset);
+        }
     }
     planner.plan
 }
@@ -154,7 +174,7 @@ impl Planner<'_> {
     fn calls_of_cell(&mut self, index: usize, preset: usize) -> Result<usize, String> {
         let circumstances = &self.planning.presets[preset].circumstances;
         let target = &self.planning.targets[index];
-        let Some(described @ Described::Callable { examples, .. }) = &target.described else { return Ok(0) };
+        let Some(described @ Described::Callable { .. }) = &target.described else { return Ok(0) };
         let name = target.name();
         let mut planned: BTreeMap<String, usize> = BTreeMap::new();
         for draw in 0..circumstances.calls {
@@ -201,30 +221,46 @@ impl Planner<'_> {
             let call = PlannedCall { target: index, preset, stub, seed, pair, purpose, covers };
             self.plan.calls.push(call);
         }
-        if circumstances.is_baseline {
-            self.once_more(index, preset, *examples);
-        }
         Ok(planned.len())
     }
 
-    /// The first call of the baseline is repeated, and examples in the docstring are run.
-    fn once_more(&mut self, index: usize, preset: usize, examples: u32) {
-        if let Some(&first) = self.baseline.get(&(index, 0)) {
-            let first_call = self.plan.calls[first].clone();
-            let repeated = PlannedCall { purpose: Purpose::Repeat(first), covers: true, ..first_call };
-            self.plan.calls.push(repeated);
+    /// The first call of every section is repeated, of every module one alone and the others in the opposite order, and
+    /// examples in docstrings are run.
+    fn after_baseline(&mut self, preset: usize) {
+        let targets = self.planning.targets;
+        let called: Vec<usize> =
+            (0..targets.len()).filter(|index| self.baseline.contains_key(&(*index, 0))).collect();
+        for module in called.chunk_by(|one, next| targets[*one].module == targets[*next].module) {
+            self.repeat(module[0], true);
+            for index in module[1..].iter().rev() {
+                self.repeat(*index, false);
+            }
+            for index in module {
+                self.run_examples(*index, preset);
+            }
         }
-        if examples > 0 {
-            self.plan.calls.push(PlannedCall {
-                target: index,
-                preset,
-                stub: Stub::default(),
-                seed: 0,
-                pair: None,
-                purpose: Purpose::Examples,
-                covers: false,
-            });
-        }
+    }
+
+    fn run_examples(&mut self, target: usize, preset: usize) {
+        let Some(Described::Callable { examples: 1.., .. }) = self.planning.targets[target].described else {
+            return;
+        };
+        self.plan.calls.push(PlannedCall {
+            target,
+            preset,
+            stub: Stub::default(),
+            seed: 0,
+            pair: None,
+            purpose: Purpose::Examples,
+            covers: false,
+        });
+    }
+
+    fn repeat(&mut self, index: usize, is_alone: bool) {
+        let of = self.baseline[&(index, 0)];
+        let purpose = Purpose::Repeat { of, is_alone };
+        let repeated = PlannedCall { purpose, covers: true, ..self.plan.calls[of].clone() };
+        self.plan.calls.push(repeated);
     }
 }
 

@@ -203,7 +203,7 @@ impl Seen<'_> {
     fn cells(&self) -> Vec<Cell> {
         let mut places: BTreeMap<(usize, usize), (Kinds, Option<String>)> = BTreeMap::new();
         for (call, outcome) in self.plan.calls.iter().zip(self.outcomes) {
-            if matches!(call.purpose, Purpose::Repeat(_)) {
+            if matches!(call.purpose, Purpose::Repeat { .. }) {
                 continue;
             }
             let (kinds, reason) = places.entry((call.target, call.preset)).or_default();
@@ -243,7 +243,7 @@ impl Seen<'_> {
     fn failures(&self) -> Vec<Failure> {
         let mut found: BTreeMap<Signature, Vec<Failure>> = BTreeMap::new();
         for (number, outcome) in self.outcomes.iter().enumerate() {
-            let is_repeat = matches!(self.plan.calls[number].purpose, Purpose::Repeat(_));
+            let is_repeat = matches!(self.plan.calls[number].purpose, Purpose::Repeat { .. });
             if outcome.verdict.kind.is_failure() && !is_repeat {
                 let (signature, failure) = self.failure(number, &outcome.verdict);
                 found.entry(signature).or_default().push(failure);

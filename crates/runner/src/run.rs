@@ -12,14 +12,15 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use crate::again::look_again;
 use crate::call::Call;
 use crate::describe::describe;
 use crate::execute::Execute;
-use crate::minimise::{Again, Likeness, minimise, outcome_of, outcomes_of_batch};
+use crate::minimise::{outcome_of, outcomes_of_batch};
 use crate::outcome::{CallOutcome, Verdict};
 use crate::owners::find_owners;
 use crate::plan::{Plan, PlannedPreset, Planning, Purpose, plan};
-use crate::report::{Failure, RunReport, Shown};
+use crate::report::RunReport;
 use crate::stubs::GivenStub;
 use crate::target::Target;
 
@@ -78,8 +79,19 @@ pub trait Ledger: Send + Sync {
     fn known(&self) -> BTreeMap<u64, CallOutcome>;
     /// So many calls are planned; the text tells this plan from others.
     fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a>;
-    /// Something came of a call.
-    fn record<'a>(&'a self, number: u64, call: &'a Call, outcome: &'a CallOutcome) -> Written<'a>;
+    /// Something came of these calls; all are written down, or none.
+    fn record<'a>(&'a self, made: &'a [Recorded]) -> Written<'a>;
+}
+
+/// A call that was made.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// Its number in the run.
+    pub number: u64,
+    /// What was called.
+    pub call: Call,
+    /// What came of it.
+    pub outcome: CallOutcome,
 }
 
 /// How a run ended.
@@ -181,12 +193,13 @@ impl Execution<'_> {
         }
         surroundings.progress.planned(self.plan.calls.len(), self.outcomes.len());
         let mut under_way = JoinSet::new();
-        let (mut number, mut preset) = (0, 0);
+        let (mut number, mut is_baseline_open) = (0, false);
         while number < self.plan.calls.len() {
-            // What is compared with another call needs to know what came of that one.
-            let next_preset = self.plan.calls[number].preset;
-            let room = if next_preset == preset { self.options.parallel } else { 1 };
-            preset = next_preset;
+            let next = &self.planning.presets[self.plan.calls[number].preset].circumstances;
+            // What is compared with a call of the baseline needs to know what came of that one.
+            let waits = is_baseline_open && next.is_paired();
+            is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
+            let room = if waits { 1 } else { self.options.parallel * next.limits.places() };
             while under_way.len() >= room {
                 self.finish_one(surroundings, &mut under_way).await?;
             }
@@ -200,7 +213,7 @@ impl Execution<'_> {
             let executor = Arc::clone(surroundings.executor);
             under_way.spawn(async move {
                 let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
-                // A call that is repeated is alone: what came of it in a batch has to come of it there, too.
+                // What came of a call in a batch has to come of it alone, too.
                 let outcomes = match &calls[..] {
                     [alone] => outcome_of(&executor, alone).await.map(|outcome| vec![outcome]),
                     together => outcomes_of_batch(&executor, together).await,
@@ -218,12 +231,10 @@ impl Execution<'_> {
     fn next_batch(&mut self, number: &mut usize, surroundings: &Surroundings<'_>) -> Batch {
         let mut batch = Batch::new();
         while let Some(planned) = self.plan.calls.get(*number) {
-            let is_alone = matches!(planned.purpose, Purpose::Repeat(_));
             let fits = batch.first().is_none_or(|(first, call)| {
                 let of_first = &self.plan.calls[*first];
                 of_first.preset == planned.preset
-                    && !is_alone
-                    && !matches!(of_first.purpose, Purpose::Repeat(_))
+                    && of_first.purpose.goes_with(planned.purpose)
                     && call.module == self.planning.targets[planned.target].module
             });
             if !fits || batch.len() == LARGEST_BATCH {
@@ -259,10 +270,15 @@ impl Execution<'_> {
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
         let (batch, outcomes) =
             finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
-        for ((number, call), outcome) in batch.into_iter().zip(outcomes?) {
-            surroundings.ledger.record(number as u64, &call, &outcome).await.map_err(RunError::Ledger)?;
+        let made: Vec<Recorded> = batch
+            .into_iter()
+            .zip(outcomes?)
+            .map(|((number, call), outcome)| Recorded { number: number as u64, call, outcome })
+            .collect();
+        surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
+        for Recorded { number, outcome, .. } in made {
             surroundings.progress.called(outcome.verdict.kind);
-            self.outcomes.insert(number, outcome);
+            self.outcomes.insert(usize::try_from(number).unwrap_or(usize::MAX), outcome);
         }
         Ok(())
     }
@@ -271,7 +287,7 @@ impl Execution<'_> {
 /// In the order of the plan. A call of which something else came when it was repeated is flaky.
 fn repeated(plan: &Plan, mut outcomes: BTreeMap<usize, CallOutcome>) -> Vec<CallOutcome> {
     for (number, call) in plan.calls.iter().enumerate() {
-        let Purpose::Repeat(of) = call.purpose else { continue };
+        let Purpose::Repeat { of, .. } = call.purpose else { continue };
         let (Some(again), Some(first)) = (outcomes.get(&number), outcomes.get(&of)) else { continue };
         if let Some(difference) = difference(&first.verdict, &again.verdict)
             && let Some(first) = outcomes.get_mut(&of)
@@ -297,55 +313,4 @@ fn difference(first: &Verdict, again: &Verdict) -> Option<String> {
 
 fn beginning(text: &str) -> String {
     if text.chars().count() <= 60 { text.to_owned() } else { text.chars().take(59).chain(['…']).collect() }
-}
-
-/// Makes every failure once more and its input smaller. What does not fail again is flaky.
-async fn look_again(
-    surroundings: &Surroundings<'_>,
-    report: &mut RunReport,
-    plan: &Plan,
-    planning: &Planning<'_>,
-    options: &RunOptions,
-) -> Result<(), RunError> {
-    let failures = std::mem::take(&mut report.failures);
-    surroundings.progress.shrinking(failures.len());
-    for (index, mut failure) in failures.into_iter().enumerate() {
-        if *surroundings.stop.borrow() {
-            return Ok(());
-        }
-        let others = std::mem::take(&mut failure.others);
-        let count = (failure.count, failure.reach);
-        let mut differs = None;
-        for mut one in std::iter::once(failure).chain(others) {
-            (one.count, one.reach) = count;
-            let call = plan.call(one.number, planning, options.timeout);
-            match minimise(surroundings.executor, &call, &Likeness::of(&one.verdict)).await? {
-                Again::Smallest(call, outcome) => {
-                    // Calls of the plan have the first numbers.
-                    let number = (plan.calls.len() + index) as u64;
-                    surroundings.ledger.record(number, &call, &outcome).await.map_err(RunError::Ledger)?;
-                    one.show(Shown { number, call: *call, verdict: outcome.verdict });
-                    report.failures.push(one);
-                    differs = None;
-                    break;
-                }
-                Again::Differs(verdict) => differs = differs.or(Some((one, verdict))),
-            }
-        }
-        report.flaky.extend(differs.map(|(failure, verdict)| flaky(failure, &verdict)));
-        surroundings.progress.shrunk();
-    }
-    Ok(())
-}
-
-/// A failure of which something else came when it was made again.
-fn flaky(mut failure: Failure, verdict: &Verdict) -> Failure {
-    let now = verdict.message().map_or_else(String::new, |message| format!(": {message}"));
-    failure.kind = OutcomeKind::Flaky;
-    failure.message = format!(
-        "it was {}, and {} when it was repeated{now}",
-        failure.verdict.kind.name(),
-        verdict.kind.name()
-    );
-    failure
 }

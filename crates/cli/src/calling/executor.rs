@@ -1,10 +1,11 @@
 //! Isolated calls on this machine.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use menace_model::inventory::Inventory;
+use menace_model::inventory::{Inventory, Module};
 use menace_runner::{Execute, roots};
 use menace_sandbox::native::{NativeBackend, NativeOptions, ZygoteOptions, Zygotes};
 
@@ -15,12 +16,12 @@ pub(crate) struct Calling {
 }
 
 impl Calling {
-    /// For the modules of a repository.
-    pub(crate) async fn of(inventory: &Inventory, python: &str) -> anyhow::Result<Self> {
+    /// For the modules of a repository, of which those with these paths are called; none means all.
+    pub(crate) async fn of(inventory: &Inventory, python: &str, called: &[String]) -> anyhow::Result<Self> {
         let backend = NativeBackend::start(&NativeOptions::default()).await?;
         let mut options = ZygoteOptions::new(Path::new(&inventory.root));
         options.roots = roots(inventory);
-        options.warm = imported(inventory);
+        options.warm = imported(inventory, called);
         options.modules = inventory.modules.iter().map(|module| module.path.clone()).collect();
         python.clone_into(&mut options.python);
         // One call is prepared while another runs.
@@ -29,13 +30,19 @@ impl Calling {
     }
 }
 
-/// What the modules of the repository import that is not of the repository.
-fn imported(inventory: &Inventory) -> Vec<String> {
-    let mut names: Vec<String> =
-        inventory.modules.iter().flat_map(|module| module.external_imports.iter().cloned()).collect();
-    names.sort();
-    names.dedup();
-    names
+/// What is imported before the first call, so that no call has to. Everything in it makes every call dearer, because a
+/// copy of an interpreter costs what the interpreter holds, so it is what at least every third module imports.
+fn imported(inventory: &Inventory, called: &[String]) -> Vec<String> {
+    let is_called = |module: &&Module| called.is_empty() || called.contains(&module.path);
+    let mut modules = 0;
+    let mut importers: BTreeMap<&str, usize> = BTreeMap::new();
+    for module in inventory.modules.iter().filter(is_called) {
+        modules += 1;
+        for name in module.external_imports.iter().collect::<BTreeSet<_>>() {
+            *importers.entry(name).or_default() += 1;
+        }
+    }
+    importers.into_iter().filter(|(_, count)| count * 3 >= modules).map(|(name, _)| name.to_owned()).collect()
 }
 
 /// One thread is enough: the work is done by other processes.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use menace_model::ids::RunId;
-use menace_runner::{Call, CallOutcome, Ledger, Written};
+use menace_runner::{CallOutcome, Ledger, Recorded, Written};
 use menace_store::{CallFilter, CallRecord, Store, StoreError};
 
 use super::settings::RunSettings;
@@ -61,18 +61,23 @@ impl Ledger for StoreLedger {
         })
     }
 
-    fn record<'a>(&'a self, number: u64, call: &'a Call, outcome: &'a CallOutcome) -> Written<'a> {
+    fn record<'a>(&'a self, made: &'a [Recorded]) -> Written<'a> {
         Box::pin(async move {
-            let record = CallRecord {
-                id: self.run.call(number),
-                section: call.section(),
-                scenario: call.circumstances.scenario.clone(),
-                spec: serde_json::to_value(call)?,
-                kind: outcome.verdict.kind,
-                wall_ms: outcome.measures.as_ref().map_or(0.0, |measures| measures.wall_ms),
-                detail: serde_json::to_value(outcome)?,
-            };
-            Ok(self.store.record(&[record]).await?)
+            let records: Result<Vec<CallRecord>, serde_json::Error> =
+                made.iter().map(|one| row(&self.run, one)).collect();
+            Ok(self.store.record(&records?).await?)
         })
     }
+}
+
+fn row(run: &RunId, Recorded { number, call, outcome }: &Recorded) -> Result<CallRecord, serde_json::Error> {
+    Ok(CallRecord {
+        id: run.call(*number),
+        section: call.section(),
+        scenario: call.circumstances.scenario.clone(),
+        spec: serde_json::to_value(call)?,
+        kind: outcome.verdict.kind,
+        wall_ms: outcome.measures.as_ref().map_or(0.0, |measures| measures.wall_ms),
+        detail: serde_json::to_value(outcome)?,
+    })
 }

@@ -54,7 +54,7 @@ async fn again(
         exclude: settings.exclude.clone(),
     };
     let scan = read_repository(configuration, &repository, Purpose::Inventory)?;
-    let calling = Calling::of(&scan.inventory, &settings.python).await?;
+    let calling = Calling::of(&scan.inventory, &settings.python, &settings.modules).await?;
     let raw = calling.executor.execute(&call.spec_with_traceback()).await?;
     Ok(CallOutcome { verdict: judge(&raw, call), measures: Some(Measures::of(&raw)) })
 }

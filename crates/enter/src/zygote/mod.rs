@@ -25,6 +25,9 @@ use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use crate::clone::{Forked, NAMESPACES, fork_into};
 use crate::{StepError, channel, seccomp};
 
+/// Where the stream of a call is.
+const STREAM: i32 = 3;
+
 /// The function that the interpreter of a zygote calls: `control` is the keeper's channel, which the keeper takes over,
 /// `joined` are `count` files of cgroups. Returns the process number of the keeper in the zygote, 0 in a caller that is
 /// inside and has its call, and a negative error number if there was no fork. The keeper never returns.
@@ -77,6 +80,27 @@ pub extern "C" fn menace_fork() -> i32 {
         -1 => -std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO),
         number => number,
     }
+}
+
+/// The same, for a copy that makes one call of many: there, `stream` is descriptor 3, and nothing of it is secret. What
+/// the interpreter would do for that after the fork costs it dozens of pages that are touched, and so copied.
+///
+/// # Safety
+///
+/// As for [`menace_fork`], and `stream` is open.
+#[cfg_attr(feature = "library", unsafe(no_mangle))]
+pub unsafe extern "C" fn menace_fork_call(stream: i32) -> i32 {
+    let number = menace_fork();
+    if number == 0 {
+        // SAFETY: these are descriptors of this process alone; nobody else in it uses them.
+        let is_moved = unsafe { libc::dup2(stream, STREAM) == STREAM && libc::close(stream) == 0 };
+        if !is_moved {
+            // SAFETY: the copy ends without running anything of the interpreter's.
+            unsafe { libc::_exit(1) };
+        }
+        menace_dumpable(1);
+    }
+    number
 }
 
 /// Whether other processes of the same user can look into this one.

@@ -50,7 +50,7 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
     let scan = read_repository(configuration, &arguments.repository, Purpose::Inventory)?;
     let modules = named(&scan.inventory, &arguments.modules)?;
     let python = interpreter(&scan.inventory, arguments);
-    let calling = Calling::of(&scan.inventory, &python).await?;
+    let calling = Calling::of(&scan.inventory, &python, &modules).await?;
     let wanted = targets(&scan.inventory, &modules);
     let given = super::stubs::given(configuration, &scan.inventory, &wanted, store, &calling).await?;
     let mut ended = Vec::new();
@@ -101,7 +101,7 @@ async fn resume(
     let scan = read_repository(configuration, &repository, Purpose::Inventory)?;
     store.set_run_state(&id, RunState::Running, None, None).await?;
     let ledger = StoreLedger::resumed(store.clone(), id.clone(), settings.clone()).await?;
-    let calling = Calling::of(&scan.inventory, &settings.python).await?;
+    let calling = Calling::of(&scan.inventory, &settings.python, &settings.modules).await?;
     let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
     Ok(Ended { id, settings, end })
 }

@@ -36,7 +36,7 @@ impl<'a> Laboratory<'a> {
         let root = std::path::Path::new(&scan.inventory.root);
         let variable = |name: &str| std::env::var_os(name).map(Into::into);
         let interpreter = find_interpreter(root, options.python.as_deref(), variable);
-        let calling = Calling::of(&scan.inventory, &interpreter.python).await?;
+        let calling = Calling::of(&scan.inventory, &interpreter.python, &[]).await?;
         let mut all = targets(&scan.inventory, &[]);
         describe(&calling.executor, &mut all).await?;
         let owners = find_owners(&calling.executor, &all, options.seed).await?;

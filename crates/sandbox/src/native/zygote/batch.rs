@@ -32,8 +32,8 @@ struct Head {
 enum Made {
     /// It was ordinary.
     Ordinary(Box<RawOutcome>),
-    /// Its time was over; the sandbox is gone.
-    TimedOut(Box<RawOutcome>),
+    /// Its time was over, or it ran out of memory; the sandbox is not used again.
+    Last(Box<RawOutcome>),
     /// Something else, which only a call alone can tell.
     Unusual,
 }
@@ -57,7 +57,7 @@ impl Zygote {
         while let Some(spec) = specs.get(made.len()) {
             // A sandbox for a single call is cheaper than one for many.
             if session.is_none() && specs.len() - made.len() > 1 {
-                session = self.open_session(module, spec.timeout).await?;
+                session = self.open_session(module, spec).await?;
                 if session.is_none() {
                     // Calls cannot share the import of this module.
                     for spec in &specs[made.len()..] {
@@ -75,7 +75,7 @@ impl Zygote {
                     made.push(*outcome);
                     session = Some(open);
                 }
-                Made::TimedOut(outcome) => {
+                Made::Last(outcome) => {
                     open.abandon().await;
                     made.push(*outcome);
                 }
@@ -92,14 +92,14 @@ impl Zygote {
     }
 
     /// Imports the module in a sandbox; `None` when calls cannot share that.
-    async fn open_session(&self, module: &str, timeout: Duration) -> Result<Option<Session>, SandboxError> {
+    async fn open_session(&self, module: &str, first: &CallSpec) -> Result<Option<Session>, SandboxError> {
         let mut slot = self.take_slot().await;
         let Some(keeper) = self.keeper(&mut slot).await? else { return Ok(None) };
         // The time of each call is watched here; the keeper only has to end with us.
         let Some(line) = Line::open(&keeper, Duration::from_hours(24)).await? else { return Ok(None) };
         let mut session = Session { slot, keeper, line };
-        let request = request_of(&json!({"kind": "batch", "module": module}))?;
-        let is_ready = match tokio::time::timeout(timeout, session.line.ask(&request)).await {
+        let request = request_of(&json!({"kind": "batch", "module": module, "of": first.request["kind"]}))?;
+        let is_ready = match tokio::time::timeout(first.timeout, session.line.ask(&request)).await {
             Ok(Some(answer)) => {
                 if !answer["why_not"].is_null() {
                     tracing::debug!("calls of {module} do not share its import: {}", answer["why_not"]);
@@ -125,7 +125,7 @@ impl Session {
             tokio::time::timeout(spec.timeout, self.line.converse_once(&request, output_limit)).await;
         let wall_ms = began.elapsed().as_secs_f64() * 1e3;
         let Ok(said) = answered else {
-            return Ok(Made::TimedOut(Box::new(self.timed_out(&before, wall_ms)?)));
+            return Ok(Made::Last(Box::new(self.timed_out(&before, wall_ms)?)));
         };
         let Some((head, returned, stdout, stderr)) = said else { return Ok(Made::Unusual) };
         let measured = Usage {
@@ -137,40 +137,23 @@ impl Session {
             cpu_throttled_ms: None,
         };
         let (usage, oom) = self.slot.after(&before, measured)?;
+        if oom && head.status == libc::SIGKILL && returned.is_none() {
+            // Of all that is in the group, the kernel took the call and left the process that holds the module.
+            let killed = ended(None, Some(libc::SIGKILL), wall_ms, usage, (stdout, stderr));
+            return Ok(Made::Last(Box::new(RawOutcome { oom, ..killed })));
+        }
         if oom || !head.clean || head.status != 0 || returned.is_none() {
             tracing::debug!("a call is made again alone: {head:?}, out of memory: {oom}");
             return Ok(Made::Unusual);
         }
-        Ok(Made::Ordinary(Box::new(RawOutcome {
-            returned,
-            exit_code: Some(0),
-            signal: None,
-            timed_out: false,
-            oom: false,
-            disk_full: false,
-            wall_ms,
-            usage,
-            truncated: stdout.is_truncated || stderr.is_truncated,
-            stdout: stdout.text(),
-            stderr: stderr.text(),
-        })))
+        let ordinary = ended(Some(0), None, wall_ms, usage, (stdout, stderr));
+        Ok(Made::Ordinary(Box::new(RawOutcome { returned, ..ordinary })))
     }
 
     fn timed_out(&self, before: &Before, wall_ms: f64) -> Result<RawOutcome, SandboxError> {
         let (usage, oom) = self.slot.after(before, Usage::default())?;
-        Ok(RawOutcome {
-            returned: None,
-            exit_code: None,
-            signal: None,
-            timed_out: true,
-            oom,
-            disk_full: false,
-            wall_ms,
-            usage,
-            stdout: String::new(),
-            stderr: String::new(),
-            truncated: false,
-        })
+        let late = ended(None, None, wall_ms, usage, (Kept::new(0), Kept::new(0)));
+        Ok(RawOutcome { timed_out: true, oom, ..late })
     }
 
     /// Lets the process end, and its place be used again.
@@ -191,6 +174,29 @@ impl Session {
         while slot.is_occupied() && Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
+    }
+}
+
+/// A call that ended so, and said nothing to menace.
+fn ended(
+    exit_code: Option<i32>,
+    signal: Option<i32>,
+    wall_ms: f64,
+    usage: Usage,
+    (stdout, stderr): (Kept, Kept),
+) -> RawOutcome {
+    RawOutcome {
+        returned: None,
+        exit_code,
+        signal,
+        timed_out: false,
+        oom: false,
+        disk_full: false,
+        wall_ms,
+        usage,
+        truncated: stdout.is_truncated || stderr.is_truncated,
+        stdout: stdout.text(),
+        stderr: stderr.text(),
     }
 }
 

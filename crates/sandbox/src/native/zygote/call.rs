@@ -31,6 +31,20 @@ pub struct CallLimits {
     pub disk: Option<u64>,
 }
 
+/// A call with a small share of a core leaves room for others, up to so many in its place.
+pub(super) const MOST_PLACES: usize = 4;
+
+impl CallLimits {
+    /// How many calls with these limits run where otherwise one would. There are two places for each core, so that only
+    /// a call with less than half a core leaves room.
+    pub fn places(&self) -> usize {
+        (1..=MOST_PLACES)
+            .rev()
+            .find(|places| self.cpus.is_some_and(|cpus| cpus * *places as f64 <= 0.5))
+            .unwrap_or(1)
+    }
+}
+
 impl CallSpec {
     /// At most ten seconds.
     pub fn new(request: Value) -> Self {

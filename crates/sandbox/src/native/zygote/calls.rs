@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use menace_enter::zygote::SlotPlan;
 use menace_model::sandbox::{Limits, User};
-use tokio::sync::Mutex;
 
-use super::base::Base;
 use super::call::{CallSpec, RawOutcome};
+use super::interpreter::Interpreter;
 use super::keeper::Keeper;
 use super::line::Line;
 use super::marshal;
@@ -65,37 +64,37 @@ const LONGEST_REQUEST: u32 = 1 << 30;
 
 /// Isolated calls of the functions of one repository.
 pub struct Zygote {
-    shared: Arc<Shared>,
     options: ZygoteOptions,
     slots: Slots,
-    /// Started again when it dies.
-    base: Mutex<Option<Arc<Base>>>,
-    restarts: AtomicU64,
+    interpreter: Arc<Interpreter>,
 }
 
 impl Zygote {
     /// Starts an interpreter and waits until it is ready.
     pub async fn start(backend: &NativeBackend, options: ZygoteOptions) -> Result<Self, SandboxError> {
-        static COUNTER: AtomicU64 = AtomicU64::new(0);
         let shared = backend.shared();
+        let interpreter = Interpreter::new(&shared, &options, options.parallel);
+        Self::of(&shared, interpreter, options).await
+    }
+
+    /// Opens places for calls of an interpreter.
+    pub(super) async fn of(
+        shared: &Shared,
+        interpreter: Arc<Interpreter>,
+        options: ZygoteOptions,
+    ) -> Result<Self, SandboxError> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
         crate::native::limits::check(&options.limits)?;
         let id = format!("zygote-{}", COUNTER.fetch_add(1, Ordering::Relaxed));
-        let slots = Slots::new(&shared, &options.limits, options.parallel, &id)?;
-        let base = Base::start(&shared, &options).await?;
-        let zygote = Self {
-            shared,
-            options,
-            slots,
-            base: Mutex::new(Some(Arc::new(base))),
-            restarts: AtomicU64::new(0),
-        };
+        let slots = Slots::new(shared, &options.limits, options.parallel, &id)?;
+        let zygote = Self { options, slots, interpreter };
         zygote.open_places().await?;
         Ok(zygote)
     }
 
     /// Starts all keepers, so that the first calls need not wait for theirs.
     async fn open_places(&self) -> Result<(), SandboxError> {
-        let base = self.base().await?;
+        let base = self.interpreter.base().await?;
         let plan = self.plan();
         let mut places = Vec::new();
         for _ in 0..self.options.parallel {
@@ -110,7 +109,7 @@ impl Zygote {
 
     /// How often the interpreter had to be started again.
     pub fn restarts(&self) -> u64 {
-        self.restarts.load(Ordering::Relaxed)
+        self.interpreter.restarts()
     }
 
     /// Makes a call in a sandbox of its own. What the code does is an outcome, never an error.
@@ -125,25 +124,6 @@ impl Zygote {
             }
         }
         Err(SandboxError::Protocol(format!("a zygote died {ATTEMPTS} times in a row")))
-    }
-
-    async fn base(&self) -> Result<Arc<Base>, SandboxError> {
-        let mut base = self.base.lock().await;
-        if let Some(base) = &*base {
-            return Ok(Arc::clone(base));
-        }
-        let started = Arc::new(Base::start(&self.shared, &self.options).await?);
-        self.restarts.fetch_add(1, Ordering::Relaxed);
-        *base = Some(Arc::clone(&started));
-        Ok(started)
-    }
-
-    /// Forgets an interpreter that is dead, unless somebody else has already.
-    async fn give_up(&self, dead: &Arc<Base>) {
-        let mut base = self.base.lock().await;
-        if base.as_ref().is_some_and(|current| Arc::ptr_eq(current, dead)) {
-            *base = None;
-        }
     }
 
     /// Waits for a place.
@@ -161,9 +141,9 @@ impl Zygote {
         let keeper = if let Some(keeper) = slot.take_keeper() {
             keeper
         } else {
-            let base = self.base().await?;
+            let base = self.interpreter.base().await?;
             let Some(keeper) = Keeper::start(&base, &self.plan(), slot.joined()).await? else {
-                self.give_up(&base).await;
+                self.interpreter.give_up(&base).await;
                 return Ok(None);
             };
             keeper

@@ -4,6 +4,7 @@ mod base;
 mod batch;
 mod call;
 mod calls;
+mod interpreter;
 mod keeper;
 mod line;
 mod marshal;

@@ -1,22 +1,24 @@
-//! Zygotes for calls with different limits: one for each, started when the first call asks for it.
+//! Places for calls with different limits: some for each, opened when the first call asks for them.
 
 use std::sync::Arc;
 
 use menace_model::sandbox::Limits;
 use tokio::sync::Mutex;
 
-use super::call::{CallLimits, CallSpec, RawOutcome};
+use super::call::{CallLimits, CallSpec, MOST_PLACES, RawOutcome};
 use super::calls::{Zygote, ZygoteOptions};
+use super::interpreter::Interpreter;
 use crate::SandboxError;
 use crate::native::NativeBackend;
 
-/// Zygotes that wait at once. A run goes through its presets in order, so an older one is not asked for again soon.
+/// Kinds of places that are open at once. A run goes through its presets in order, so an older one is not asked for again soon.
 const MOST_ZYGOTES: usize = 3;
 
 /// Isolated calls of the functions of one repository, each with its own limits.
 pub struct Zygotes {
     backend: NativeBackend,
     options: ZygoteOptions,
+    interpreter: Arc<Interpreter>,
     /// The one that was asked last is the last.
     started: Mutex<Vec<(CallLimits, Arc<Zygote>)>>,
 }
@@ -24,7 +26,10 @@ pub struct Zygotes {
 impl Zygotes {
     /// Nothing is started before the first call.
     pub fn new(backend: NativeBackend, options: ZygoteOptions) -> Self {
-        Self { backend, options, started: Mutex::default() }
+        // Those that were put away may still have calls under way.
+        let most_calls = options.parallel * (MOST_PLACES + MOST_ZYGOTES);
+        let interpreter = Interpreter::new(&backend.shared(), &options, most_calls);
+        Self { backend, options, interpreter, started: Mutex::default() }
     }
 
     /// Makes a call in a sandbox of its own, under its limits. What the code does is an outcome, never an error.
@@ -59,7 +64,8 @@ impl Zygotes {
             // Calls that are still under way in it hold it until they end.
             started.remove(0);
         }
-        let zygote = Arc::new(Zygote::start(&self.backend, self.with(limits)).await?);
+        let (shared, interpreter) = (self.backend.shared(), Arc::clone(&self.interpreter));
+        let zygote = Arc::new(Zygote::of(&shared, interpreter, self.with(limits)).await?);
         started.push((limits, Arc::clone(&zygote)));
         Ok(zygote)
     }
@@ -69,12 +75,13 @@ impl Zygotes {
         let memory = limits.memory.or(usual.memory);
         // Files live in memory, so where that is small the usual disk would leave nothing of it.
         let usual_disk = usual.disk.map(|disk| memory.map_or(disk, |memory| disk.min(memory / 2)));
+        let parallel = self.options.parallel * limits.places();
         let limits = Limits {
             cpus: limits.cpus.or(usual.cpus),
             memory,
             disk: limits.disk.or(usual_disk),
             ..usual.clone()
         };
-        ZygoteOptions { limits, ..self.options.clone() }
+        ZygoteOptions { limits, parallel, ..self.options.clone() }
     }
 }

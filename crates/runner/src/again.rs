@@ -1,0 +1,113 @@
+//! What failed is looked at again: whether it fails each time, and with what least input.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use menace_model::calls::OutcomeKind;
+use menace_sandbox::SandboxError;
+use tokio::task::JoinSet;
+
+use crate::call::Call;
+use crate::execute::Execute;
+use crate::minimise::{Again, Likeness, minimise};
+use crate::outcome::{CallOutcome, Verdict};
+use crate::plan::{Plan, Planning};
+use crate::report::{Failure, RunReport, Shown};
+use crate::run::{Recorded, RunError, RunOptions, Surroundings};
+
+/// Makes every failure once more and its input smaller, several at once. What does not fail again is flaky.
+pub(crate) async fn look_again(
+    surroundings: &Surroundings<'_>,
+    report: &mut RunReport,
+    plan: &Plan,
+    planning: &Planning<'_>,
+    options: &RunOptions,
+) -> Result<(), RunError> {
+    let mut waiting: VecDeque<Suspect> = VecDeque::new();
+    for (index, failure) in std::mem::take(&mut report.failures).into_iter().enumerate() {
+        // Calls of the plan have the first numbers.
+        let number = (plan.calls.len() + index) as u64;
+        waiting
+            .push_back(Suspect::new(number, failure, |number| plan.call(number, planning, options.timeout)));
+    }
+    surroundings.progress.shrinking(waiting.len());
+    let mut under_way = JoinSet::new();
+    let mut looked_at = BTreeMap::new();
+    loop {
+        while under_way.len() < options.parallel && !*surroundings.stop.borrow() {
+            let Some(suspect) = waiting.pop_front() else { break };
+            let executor = Arc::clone(surroundings.executor);
+            under_way.spawn(async move { (suspect.number, suspect.look_at(&executor).await) });
+        }
+        let Some(finished) = under_way.join_next().await else { break };
+        let (number, seen) =
+            finished.map_err(|error| SandboxError::Protocol(format!("a failure was lost: {error}")))?;
+        looked_at.insert(number, seen?);
+        surroundings.progress.shrunk();
+    }
+    for (number, seen) in looked_at {
+        match seen {
+            Seen::Again(mut failure, call, outcome) => {
+                let made = [Recorded { number, call: *call, outcome }];
+                surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
+                let [Recorded { number, call, outcome }] = made;
+                failure.show(Shown { number, call, verdict: outcome.verdict });
+                report.failures.push(*failure);
+            }
+            Seen::Flaky(failure) => report.flaky.push(*failure),
+        }
+    }
+    Ok(())
+}
+
+/// A failure that is looked at again: the call that shows it, and calls of other cells that would.
+struct Suspect {
+    number: u64,
+    calls: Vec<(Failure, Call)>,
+}
+
+enum Seen {
+    /// It fails again, and this is the smallest call that does.
+    Again(Box<Failure>, Box<Call>, CallOutcome),
+    /// Something else came of it.
+    Flaky(Box<Failure>),
+}
+
+impl Suspect {
+    fn new(number: u64, mut failure: Failure, call: impl Fn(usize) -> Call) -> Self {
+        let others = std::mem::take(&mut failure.others);
+        let count = (failure.count, failure.reach);
+        let with_count = |mut one: Failure| {
+            (one.count, one.reach) = count;
+            let call = call(one.number);
+            (one, call)
+        };
+        Self { number, calls: std::iter::once(failure).chain(others).map(with_count).collect() }
+    }
+
+    async fn look_at(self, executor: &Arc<dyn Execute>) -> Result<Seen, SandboxError> {
+        let mut differs = None;
+        for (failure, call) in self.calls {
+            match minimise(executor, &call, &Likeness::of(&failure.verdict)).await? {
+                Again::Smallest(call, outcome) => return Ok(Seen::Again(Box::new(failure), call, outcome)),
+                Again::Differs(verdict) => {
+                    differs.get_or_insert_with(|| flaky(failure, &verdict));
+                }
+            }
+        }
+        // There is at least the call that showed it.
+        Ok(Seen::Flaky(Box::new(differs.expect("a failure has a call"))))
+    }
+}
+
+/// A failure of which something else came when it was made again.
+fn flaky(mut failure: Failure, verdict: &Verdict) -> Failure {
+    let now = verdict.message().map_or_else(String::new, |message| format!(": {message}"));
+    failure.kind = OutcomeKind::Flaky;
+    failure.message = format!(
+        "it was {}, and {} when it was repeated{now}",
+        failure.verdict.kind.name(),
+        verdict.kind.name()
+    );
+    failure
+}

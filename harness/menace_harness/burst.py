@@ -1,18 +1,15 @@
 """Many calls of one section at the same time: threads, and tasks of one loop, that begin together."""
 
-import sys
 import threading
-import time
 
 from menace_harness import classify, perform
+from menace_harness.turns import Turns
 
-
-# A call of some microseconds is over before the next thread has begun, so every thread makes several, for so long. Of all
-# threads together there are so many, beside the first of each.
-MOST_CALLS = 200
-SECONDS = 0.02
-# Threads take turns as often as the interpreter can.
-SWITCH_INTERVAL = 1e-6
+# A call may only break what the next one meets, so every thread makes several; of all threads together so many, beside the
+# first of each.
+MOST_CALLS = 20
+# Whoever takes longer than this for one call makes no other.
+LONG_SECONDS = 0.1
 
 
 class Watch:
@@ -78,27 +75,24 @@ def copy_of(call):
 
 
 def run_threads(calls, watch):
-    barrier = threading.Barrier(len(calls))
     most = 1 + MOST_CALLS // len(calls)
+    turns = Turns(perform.WORKSPACE + "/", calls[0].request["seed"], len(calls))
 
-    def body(call):
-        barrier.wait()
-        end = time.perf_counter() + SECONDS
-        for _ in range(most):
-            with watch:
-                call.once()
-            if time.perf_counter() >= end or watch.has_crashed():
-                break
-            call.renew()
+    def body(name, call):
+        turns.take_part(name)
+        end = perform.clock() + LONG_SECONDS
+        try:
+            for _ in range(most):
+                with watch:
+                    call.once()
+                if watch.has_crashed() or perform.clock() > end:
+                    break
+                call.renew()
+        finally:
+            turns.leave(name)
 
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(SWITCH_INTERVAL)
-    running = [threading.Thread(target=body, args=(call,), daemon=True) for call in calls]
-    for thread in running:
-        thread.start()
-    for thread in running:
-        thread.join()
-    sys.setswitchinterval(before)
+    running = [threading.Thread(target=body, args=named, daemon=True) for named in enumerate(calls)]
+    turns.run(running)
 
 
 async def run_tasks(calls, watch):

@@ -1,40 +1,58 @@
-"""Competing load: a process beside the call that uses up what the CPU quota leaves."""
+"""Competing load: processes beside the call that use up what the CPU quota leaves."""
 
 import os
 import signal
 import time
 
-# Of each period this is more than its quota, so that the group has been held back before the call begins.
-HEAD_START = 0.004
+# Whoever is not run for so long, so often, has to wait for a CPU.
+GAP = 0.0005
+GAPS = 3
+# If nobody has to wait within this time, there is enough for all.
+SECONDS = 0.3
 
 
 class Load:
     """Runs from the beginning to the end of a with-block. What ends the process of the call ends it, too."""
 
-    def __init__(self, fork):
+    def __init__(self, fork, count):
         self.fork = fork
-        self.number = None
+        self.count = count
+        self.numbers = []
+        self.has_to_wait = False
 
     def __enter__(self):
         reading, writing = os.pipe()
-        self.number = self.fork()
-        if self.number == 0:
-            spin(writing)
+        for _ in range(self.count):
+            number = self.fork()
+            if number == 0:
+                os.close(reading)
+                spin(writing)
+            self.numbers.append(number)
         os.close(writing)
-        # One byte, when the load has begun to count.
-        os.read(reading, 1)
+        # The call begins when the first of them has had to wait, so that it finds no CPU that nobody wants.
+        self.has_to_wait = os.read(reading, 1) == b"1"
         os.close(reading)
         return self
 
     def __exit__(self, *_error):
-        os.kill(self.number, signal.SIGKILL)
-        os.waitpid(self.number, 0)
+        for number in self.numbers:
+            os.kill(number, signal.SIGKILL)
+        for number in self.numbers:
+            os.waitpid(number, 0)
 
 
 def spin(writing):
-    while time.process_time() < HEAD_START:
+    clock = time.perf_counter
+    began = last = clock()
+    gaps = 0
+    while gaps < GAPS and last - began < SECONDS:
+        now = clock()
+        gaps += now - last > GAP
+        last = now
+    try:
+        os.write(writing, b"1" if gaps == GAPS else b"0")
+    except BrokenPipeError:
+        # Another was the first.
         pass
-    os.write(writing, b"1")
-    os.close(writing)
     while True:
         pass

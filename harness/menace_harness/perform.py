@@ -44,10 +44,17 @@ def perform(request):
         stage = "call"
         observer.begin()
         reached = coverage.Coverage(WORKSPACE) if request.get("cover") else nothing
-        with load.Load(fork_with) if request.get("load") else nothing, reached:
+        competing = load.Load(fork_with, request["load"]) if request.get("load") else nothing
+        with competing, reached:
+            waited = run_delay_ms() if request.get("timed") else 0.0
             began = clock()
             result = prepared.run()
             result["took_ms"] = (clock() - began) * 1e3
+        if request.get("timed"):
+            # On a machine that is busy with others the call would have taken less by this.
+            result["took_ms"] -= run_delay_ms() - waited
+        if competing is not nothing:
+            result["starved"] = competing.has_to_wait
         result["seen"] = observer.end()
         if reached is not nothing:
             result["seen"]["lines"] = reached.found()
@@ -62,6 +69,16 @@ def perform(request):
     except BaseException as error:  # SystemExit and KeyboardInterrupt of the code under test are its results too.
         return failed(stage, error) if stage != "build" else refused(error)
     return result
+
+
+def run_delay_ms():
+    """How long this thread could have run, and others did; the kernel counts it in nanoseconds."""
+    try:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+            return int(file.read().split()[1]) / 1e6
+    except OSError:
+        # A kernel that does not count it.
+        return 0.0
 
 
 def refused(error):
@@ -125,6 +142,10 @@ def pin(number):
 def fork_with():
     """Replaced by the library, whose copies the interpreter is not told about."""
     return os.fork()
+
+
+def sleepless_with(_is_sleepless):
+    """Replaced by the library, too: whether sleeping takes no real time."""
 
 
 def pin_with(_number, _moment):

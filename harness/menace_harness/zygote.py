@@ -68,6 +68,9 @@ def load(path):
     library.menace_pin.argtypes = (ctypes.c_uint64, ctypes.c_int64)
     library.menace_pin.restype = None
     perform.pin_with = library.menace_pin
+    library.menace_sleepless.argtypes = (ctypes.c_int,)
+    library.menace_sleepless.restype = None
+    perform.sleepless_with = library.menace_sleepless
     library.menace_fork.argtypes = ()
     library.menace_fork.restype = ctypes.c_int
     perform.fork_with = library.menace_fork

@@ -14,6 +14,7 @@ const SECOND: i64 = 1_000_000_000;
 const MICROSECOND: i64 = 1_000;
 
 static IS_PINNED: AtomicBool = AtomicBool::new(false);
+static IS_SLEEPLESS: AtomicBool = AtomicBool::new(false);
 /// The moment, in nanoseconds since 1970, and when it was on the real clock that only goes forward.
 static MOMENT: AtomicI64 = AtomicI64::new(0);
 static BEGAN: AtomicI64 = AtomicI64::new(0);
@@ -22,6 +23,8 @@ static LOOKS: AtomicI64 = AtomicI64::new(0);
 static SLEPT: AtomicI64 = AtomicI64::new(0);
 /// Of `SplitMix64`.
 static CHANCE: AtomicU64 = AtomicU64::new(0);
+/// What names that are made from the time have of the machine.
+static MACHINE: AtomicU64 = AtomicU64::new(0);
 
 /// From now on the time of day is this moment, and random bytes follow from the seed.
 #[unsafe(no_mangle)]
@@ -31,6 +34,7 @@ pub extern "C" fn menace_pin(seed: u64, moment: i64) {
     LOOKS.store(0, Relaxed);
     SLEPT.store(0, Relaxed);
     CHANCE.store(seed, Relaxed);
+    MACHINE.store(mixed(!seed), Relaxed);
     IS_PINNED.store(true, Relaxed);
 }
 
@@ -81,6 +85,7 @@ static REAL_RANDOM: Next = Next::new(c"getrandom");
 static REAL_WAIT: Next = Next::new(c"sem_timedwait");
 static REAL_SLEEP: Next = Next::new(c"clock_nanosleep");
 static REAL_SELECT: Next = Next::new(c"select");
+static REAL_NAME: Next = Next::new(c"uuid_generate_time_safe");
 
 type ClockFunction = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
 type RandomFunction = unsafe extern "C" fn(*mut c_void, usize, u32) -> isize;
@@ -93,6 +98,7 @@ type SelectFunction = unsafe extern "C" fn(
     *mut libc::fd_set,
     *mut libc::timeval,
 ) -> c_int;
+type NameFunction = unsafe extern "C" fn(*mut u8) -> c_int;
 type WaitFunction = unsafe extern "C" fn(*mut libc::sem_t, *const libc::timespec) -> c_int;
 
 fn real_time(clock: libc::clockid_t) -> libc::timespec {
@@ -181,6 +187,12 @@ pub unsafe extern "C" fn sem_timedwait(semaphore: *mut libc::sem_t, until: *cons
     unsafe { next(semaphore, &raw const real) }
 }
 
+/// Whether sleeping takes no time but that of the pinned clock: threads that take turns meet in the same places then.
+#[unsafe(no_mangle)]
+pub extern "C" fn menace_sleepless(is_sleepless: c_int) {
+    IS_SLEEPLESS.store(is_sleepless != 0, Relaxed);
+}
+
 /// Counts what is slept, in whole milliseconds: a moment that a sleep ends at is never met exactly.
 fn will_sleep(nanoseconds: i64) {
     const MILLISECOND: i64 = 1_000_000;
@@ -205,6 +217,9 @@ pub unsafe extern "C" fn clock_nanosleep(
             duration -= if is_time_of_day(clock) { pinned_now() } else { nanoseconds(real_time(clock)) };
         }
         will_sleep(duration);
+        if IS_SLEEPLESS.load(Relaxed) {
+            return 0;
+        }
         if flags & libc::TIMER_ABSTIME != 0 && is_time_of_day(clock) {
             let request = timespec(duration.max(0));
             // SAFETY: both structures are there, as the caller promises, and the call does not keep them.
@@ -247,6 +262,9 @@ pub unsafe extern "C" fn select(
         // SAFETY: the caller promises that it points to a structure, and it is not null.
         let longest = unsafe { *longest };
         will_sleep(longest.tv_sec * SECOND + longest.tv_usec * MICROSECOND);
+        if IS_SLEEPLESS.load(Relaxed) {
+            return 0;
+        }
     }
     // SAFETY: the C library has a function of this type under this name.
     let next: SelectFunction = unsafe { std::mem::transmute(REAL_SELECT.pointer()) };
@@ -255,10 +273,14 @@ pub unsafe extern "C" fn select(
 }
 
 fn next_bytes() -> [u8; 8] {
-    let state = CHANCE.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+    mixed(CHANCE.fetch_add(STEP, Relaxed).wrapping_add(STEP)).to_le_bytes()
+}
+
+fn mixed(state: u64) -> u64 {
     let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (mixed ^ (mixed >> 31)).to_le_bytes()
+    mixed ^ (mixed >> 31)
 }
 
 /// # Safety
@@ -283,6 +305,43 @@ pub unsafe extern "C" fn getrandom(place: *mut c_void, length: usize, flags: u32
         chunk.copy_from_slice(&next_bytes()[..chunk.len()]);
     }
     length.cast_signed()
+}
+
+/// Names made from the time and the machine: a library that makes them mixes the process number in, which is not the same
+/// for every call.
+///
+/// # Safety
+///
+/// As `uuid_generate_time_safe(3)`: there is room for 16 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn uuid_generate_time_safe(place: *mut u8) -> c_int {
+    let next = REAL_NAME.pointer();
+    if !IS_PINNED.load(Relaxed) && !next.is_null() {
+        // SAFETY: the library of such names has a function of this type under this name.
+        let next: NameFunction = unsafe { std::mem::transmute(next) };
+        // SAFETY: as the caller promises.
+        return unsafe { next(place) };
+    }
+    let name = name_at(pinned_now(), MACHINE.load(Relaxed));
+    // SAFETY: the caller promises that there is room.
+    unsafe { std::ptr::copy_nonoverlapping(name.as_ptr(), place, name.len()) };
+    // Nobody else makes names with this machine's number at this time.
+    0
+}
+
+/// Version 1 of RFC 9562: the time since 1582 in steps of 100 ns, a clock sequence, and a machine that says it is none.
+fn name_at(now: i64, machine: u64) -> [u8; 16] {
+    const SINCE_1582: i64 = 0x01b2_1dd2_1381_4000;
+    let time = (now / 100 + SINCE_1582).to_be_bytes();
+    let [sequence_high, sequence_low, node @ ..] = machine.to_be_bytes();
+    let mut name = [0; 16];
+    name[..4].copy_from_slice(&time[4..]);
+    name[4..6].copy_from_slice(&time[2..4]);
+    name[6..8].copy_from_slice(&[time[0] & 0x0f | 0x10, time[1]]);
+    name[8..10].copy_from_slice(&[sequence_high & 0x3f | 0x80, sequence_low]);
+    name[10..].copy_from_slice(&node);
+    name[10] |= 1;
+    name
 }
 
 /// # Safety

@@ -48,7 +48,7 @@ pub(crate) async fn look_again(
     for (number, seen) in looked_at {
         match seen {
             Seen::Again(mut failure, call, outcome) => {
-                let made = [Recorded { number, call: *call, outcome }];
+                let made = [Recorded { number, call: *call, outcome: *outcome }];
                 surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
                 let [Recorded { number, call, outcome }] = made;
                 failure.show(Shown { number, call, verdict: outcome.verdict });
@@ -68,7 +68,7 @@ struct Suspect {
 
 enum Seen {
     /// It fails again, and this is the smallest call that does.
-    Again(Box<Failure>, Box<Call>, CallOutcome),
+    Again(Box<Failure>, Box<Call>, Box<CallOutcome>),
     /// Something else came of it.
     Flaky(Box<Failure>),
 }
@@ -89,7 +89,9 @@ impl Suspect {
         let mut differs = None;
         for (failure, call) in self.calls {
             match minimise(executor, &call, &Likeness::of(&failure.verdict)).await? {
-                Again::Smallest(call, outcome) => return Ok(Seen::Again(Box::new(failure), call, outcome)),
+                Again::Smallest(call, outcome) => {
+                    return Ok(Seen::Again(Box::new(failure), call, Box::new(outcome)));
+                }
                 Again::Differs(verdict) => {
                     differs.get_or_insert_with(|| flaky(failure, &verdict));
                 }

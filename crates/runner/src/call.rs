@@ -103,8 +103,10 @@ impl Call {
             "seed": self.seed,
             "watch": stub.is_wrong || stub.is_doubtful,
         });
-        if self.circumstances.proofs.contains(&Proof::Throttled) {
-            request["load"] = true.into();
+        if self.circumstances.proofs.contains(&Proof::Starved) {
+            request["load"] = self.circumstances.competitors().into();
+        } else if self.circumstances.within_ms.is_some() {
+            request["timed"] = true.into();
         }
         if self.covers {
             request["cover"] = true.into();

@@ -59,9 +59,9 @@ pub struct Burst {
 pub enum Proof {
     /// Calls overlapped.
     Overlap,
-    /// The CPU quota held back the group of the call, in which a competing load runs beside it. The load alone uses up the
-    /// quota, so this shows that the machine was starved, not that the call itself had to wait for long.
-    Throttled,
+    /// A load that competes with the call for its CPU quota had to wait when the call began. That shows that there was too
+    /// little for both, not that the call itself had to wait for long.
+    Starved,
     /// More than half of the memory limit was used, or it was hit.
     Memory,
     /// The disk was full.
@@ -182,6 +182,11 @@ impl Circumstances {
         matches!(self.strategy, Strategy::Typical | Strategy::Drift) && !self.is_baseline
     }
 
+    /// Processes that together want more than the CPU quota.
+    pub fn competitors(&self) -> u32 {
+        self.limits.cpus.map_or(1, |cpus| whole(cpus.floor()) + 1)
+    }
+
     /// How long a call may take in all, the import included, if it usually may take so long.
     pub fn timeout(&self, usual: Duration) -> Duration {
         // With a fifth of a core everything takes five times as long; a quota throttles, it does not kill.
@@ -204,7 +209,7 @@ fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) -> bool {
         }
         FailureMode::ResourceStrain | FailureMode::IoCpuStrain | FailureMode::Cpu | FailureMode::CpuSpike => {
             to.limits.cpus.get_or_insert(STRAINED_CPUS);
-            to.proofs.push(Proof::Throttled);
+            to.proofs.push(Proof::Starved);
         }
         FailureMode::Memory => {
             to.limits.memory.get_or_insert(STRAINED_MEMORY);

@@ -82,7 +82,7 @@ fn has_happened(raw: &RawOutcome, call: &Call) -> bool {
             let overlapping = raw.returned.as_ref().map(|answer| answer["overlapping"].as_u64().unwrap_or(0));
             overlapping.is_none_or(|overlapping| overlapping > 1)
         }
-        Proof::Throttled => raw.usage.cpu_throttled_ms.is_some_and(|throttled| throttled > 0.0),
+        Proof::Starved => raw.returned.as_ref().is_none_or(|answer| answer["starved"] == true),
         Proof::Memory => {
             let limit = call.circumstances.limits.memory.unwrap_or(u64::MAX);
             raw.usage.peak_rss_bytes.is_some_and(|peak| peak > limit / 2)
@@ -96,7 +96,7 @@ fn has_happened(raw: &RawOutcome, call: &Call) -> bool {
 fn not_happened(call: &Call) -> String {
     let word = |proof: &Proof| match proof {
         Proof::Overlap => "its calls are over before the next one begins",
-        Proof::Throttled => "it needs so little CPU that the quota does not hold it back",
+        Proof::Starved => "nobody had to wait for a CPU",
         Proof::Memory => "it uses less than half of the memory limit",
         Proof::Disk => "it does not fill the disk",
         Proof::Deadline => "it has no deadline",
@@ -262,7 +262,7 @@ mod tests {
         let of = |raw: &RawOutcome, preset: &str| judge(raw, &call(&stub, preset)).kind;
         let mut done = raw(json!({"stage": "done", "took_ms": 700.0}));
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Void);
-        done.usage.cpu_throttled_ms = Some(3.0);
+        done.returned.as_mut().unwrap()["starved"] = true.into();
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "cpu"}"#), OutcomeKind::Ok);
         assert_eq!(of(&done, r#"{"FAILURE_MODES": "memory"}"#), OutcomeKind::Void);
         done.usage.peak_rss_bytes = Some(40 << 20);

@@ -200,8 +200,9 @@ impl Planner<'_> {
                 )?,
             };
             let Some(stub) = made else { continue };
-            // The same call again would only say the same again.
-            let same = serde_json::to_string(&stub).unwrap_or_default();
+            // The same call again would only say the same again, but threads meet elsewhere with another chance.
+            let turns = if circumstances.burst.is_some() { draw } else { 0 };
+            let same = format!("{turns} {}", serde_json::to_string(&stub).unwrap_or_default());
             let known = planned.get(&same).copied();
             if circumstances.is_baseline {
                 self.baseline.insert((index, draw), known.unwrap_or(self.plan.calls.len()));

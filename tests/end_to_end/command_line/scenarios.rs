@@ -241,3 +241,33 @@ fn the_interpreter_of_the_repository_is_used_with_what_is_installed_there() {
         report["harness_errors"]
     );
 }
+
+#[test]
+fn threads_meet_in_the_same_places_each_time() {
+    // Between the look and the act there is nothing that waits, so threads that run as they like hardly ever meet there.
+    let tree = Tree::with(&[(
+        "race.py",
+        "import threading\n\n\nclass SoldOut(Exception):\n    \"\"\"There is none.\"\"\"\n\n\nclass Shelf:\n    \
+         def __init__(self):\n        self.left = [1, 2]\n        self.lock = threading.Lock()\n\n    \
+         def take(self) -> int:\n        if not self.left:\n            raise SoldOut('nothing is left')\n        \
+         return self.left.pop()\n\n    \
+         def take_locked(self) -> int:\n        with self.lock:\n            if not self.left:\n                \
+         raise SoldOut('nothing is left')\n            return self.left.pop()\n",
+    )]);
+    let spike = json!([{"FAILURE_MODES": ["concurrency_spike"], "SCENARIO_NAME": "spike"}]);
+    tree.write_in_work("spike.json", spike.to_string());
+    for seed in ["1", "2"] {
+        let of_seed = || {
+            let options = ["--preset-file", "spike.json", "--seed", seed];
+            run(&tree, &options).exits_with(1).json()
+        };
+        let (first, second) = (of_seed(), of_seed());
+        let taken = cells(&first, "race:Shelf.take");
+        let spike = taken.iter().find(|(scenario, _)| *scenario == "spike").unwrap().1;
+        assert!(spike["crash"].as_u64().unwrap_or(0) > 0, "{spike}");
+        assert_eq!(first["cells"], second["cells"]);
+        let sections: Vec<&Value> =
+            first["failures"].as_array().unwrap().iter().map(|failure| &failure["section"]).collect();
+        assert_eq!(sections, ["race:Shelf.take"]);
+    }
+}

@@ -32,7 +32,7 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 20] = [
     file!("__init__.py"),
     file!("batch.py"),
     file!("burst.py"),
@@ -49,6 +49,7 @@ const FILES: [(&str, &str); 19] = [
     file!("precompiled.py"),
     file!("rehearsal.py"),
     file!("shapes.py"),
+    file!("turns.py"),
     file!("values.py"),
     file!("workflow.py"),
     file!("zygote.py"),

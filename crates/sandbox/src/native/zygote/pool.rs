@@ -82,6 +82,6 @@ impl Zygotes {
             disk: limits.disk.or(usual_disk),
             ..usual.clone()
         };
-        ZygoteOptions { limits, parallel, ..self.options.clone() }
+        ZygoteOptions { parallel, limits, ..self.options.clone() }
     }
 }

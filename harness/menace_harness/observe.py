@@ -15,7 +15,7 @@ class Observer:
     def __init__(self):
         self.files = []
         self.connections = []
-        self.counts = {"files": 0, "connections": 0, "threads": 0, "processes": 0}
+        self.counts = {"files": 0, "connections": 0, "threads": 0, "tasks": 0, "processes": 0}
         self.is_on = False
         sys.addaudithook(self.hear)
 

@@ -18,6 +18,8 @@ import types
 import typing
 import uuid
 
+from menace_harness import foreign
+
 # Constructors within constructors, and types within types. What is deeper is "any".
 DEEPEST = 5
 # More than anybody needs to choose from.
@@ -137,7 +139,7 @@ class Describer:
         if isinstance(target, type):
             target = target.__init__
         try:
-            return typing.get_type_hints(target, include_extras=False)
+            return typing.get_type_hints(target, include_extras=True)
         except Exception:
             return {}
 
@@ -207,7 +209,7 @@ class Describer:
         if origin is typing.Literal:
             return {"t": "literal", "values": [value for value in arguments if plain(value)]}
         if getattr(typing, "Annotated", None) is not None and hasattr(annotation, "__metadata__"):
-            return self.shape(annotation.__origin__, depth, within)
+            return foreign.limited(self.shape(annotation.__origin__, depth, within), annotation.__metadata__)
         if origin in (typing.Final, typing.ClassVar):
             return inner(0)
         if origin is tuple:
@@ -246,6 +248,9 @@ class Describer:
             return self.typed_dictionary(kind, depth, within)
         if kind.__module__ in ("typing", "typing_extensions"):
             return {"t": "text_file"} if kind.__name__ in ("IO", "TextIO") else binary_or_any(kind)
+        known = foreign.shape(qualified(kind))
+        if known is not None:
+            return known
         if issubclass(kind, BaseException):
             return {"t": "exception", "class": qualified(kind)}
         return self.constructed(kind, depth, within)

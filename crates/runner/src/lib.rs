@@ -40,6 +40,6 @@ pub use self_test::{
     JunitError, SuiteOptions, SuiteOutcome, TestCase, TestCounts, TestKind, read_junit, run_test_file,
 };
 pub use statistics::wilson;
-pub use stubs::{Constructors, GivenStub, Strategy, Stub, stub};
+pub use stubs::{Constructors, GivenStub, Source, Strategy, Stub, stub};
 pub use target::{Target, roots, targets};
 pub use workflow::{Fixtures, Mode, Simulation, StepTelemetry, WorkflowCell, WorkflowError};

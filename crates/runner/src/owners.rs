@@ -1,4 +1,4 @@
-//! Objects on which methods are called: which constructors work is tried, once for each class.
+//! Objects on which methods are called, and that are passed: which constructors work is tried, once for each class.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use crate::target::Target;
 
 /// How many ways to make an object are tried.
 const CANDIDATES: usize = 16;
+/// Objects of objects of objects.
+const ROUNDS: usize = 3;
 /// How long all of them together may take.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -31,7 +33,7 @@ impl Owners {
     }
 }
 
-/// Tries to make an object of every class whose methods are to be called.
+/// Tries to make an object of every class whose methods are to be called, or that something takes.
 pub async fn find_owners(
     executor: &Arc<dyn Execute>,
     targets: &[Target],
@@ -40,22 +42,60 @@ pub async fn find_owners(
     let constructors = Constructors::of(targets);
     let mut classes: BTreeMap<String, (String, Shape)> = BTreeMap::new();
     for target in targets {
-        if let Some(Described::Callable { owner: Some(shape @ Shape::Object { class, .. }), .. }) =
-            &target.described
-        {
-            classes.entry(class.clone()).or_insert_with(|| (target.module.clone(), shape.clone()));
+        let Some(Described::Callable { owner, parameters, .. }) = &target.described else { continue };
+        let taken = parameters.iter().map(|parameter| &parameter.shape);
+        for shape in owner.iter().chain(taken).flat_map(objects_in) {
+            if let Shape::Object { class, .. } = shape {
+                classes.entry(class.clone()).or_insert_with(|| (target.module.clone(), shape.clone()));
+            }
         }
     }
+    let mut owners = Owners::default();
+    // What is made of other objects has its turn when those are known.
+    for _ in 0..ROUNDS {
+        classes.retain(|class, _| !owners.0.contains_key(class));
+        try_all(executor, &classes, seed, &constructors, &mut owners).await?;
+    }
+    Ok(owners)
+}
+
+/// All objects that a shape is made of, itself included.
+fn objects_in(shape: &Shape) -> Vec<&Shape> {
+    let inner: Vec<&Shape> = match shape {
+        Shape::Object { parameters, .. } => parameters.iter().map(|parameter| &parameter.shape).collect(),
+        Shape::Union { of } => of.iter().collect(),
+        Shape::List { of }
+        | Shape::Set { of }
+        | Shape::FrozenSet { of }
+        | Shape::Deque { of }
+        | Shape::Iterator { of }
+        | Shape::AsyncIterator { of } => vec![of],
+        Shape::Dict { value, .. } => vec![value],
+        Shape::Tuple { items, of } => items.iter().flatten().chain(of.as_deref()).collect(),
+        Shape::TypedDict { fields } => fields.iter().map(|field| &field.shape).collect(),
+        _ => Vec::new(),
+    };
+    let itself = matches!(shape, Shape::Object { .. }).then_some(shape);
+    itself.into_iter().chain(inner.into_iter().flat_map(objects_in)).collect()
+}
+
+async fn try_all(
+    executor: &Arc<dyn Execute>,
+    classes: &BTreeMap<String, (String, Shape)>,
+    seed: u64,
+    constructors: &Constructors,
+    owners: &mut Owners,
+) -> Result<(), SandboxError> {
     let mut tried = JoinSet::new();
     for (class, (module, shape)) in classes {
-        let candidates = object_candidates(&class, &shape, CANDIDATES, seed, &constructors);
+        let candidates = object_candidates(class, shape, CANDIDATES, seed, constructors, owners);
         let recipes: Vec<_> = candidates.iter().map(Recipe::to_json).collect();
         let spec =
             CallSpec::new(json!({"kind": "build", "module": module, "recipes": recipes})).timeout(LONGEST);
         let executor = Arc::clone(executor);
+        let class = class.clone();
         tried.spawn(async move { (class, candidates, executor.execute(&spec).await) });
     }
-    let mut owners = Owners::default();
     while let Some(finished) = tried.join_next().await {
         let (class, candidates, outcome) =
             finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
@@ -72,5 +112,5 @@ pub async fn find_owners(
             owners.0.insert(class, made);
         }
     }
-    Ok(owners)
+    Ok(())
 }

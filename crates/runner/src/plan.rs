@@ -9,7 +9,7 @@ use crate::call::Call;
 use crate::chance::Chance;
 use crate::circumstances::Circumstances;
 use crate::owners::Owners;
-use crate::stubs::{Constructors, Strategy, Stub, stub};
+use crate::stubs::{Constructors, Source, Strategy, Stub, stub};
 use crate::target::Target;
 
 /// One call of a plan.
@@ -71,6 +71,8 @@ pub struct Planning<'a> {
     pub presets: &'a [PlannedPreset],
     /// What all chance comes from.
     pub seed: u64,
+    /// What ordinary arguments are chosen from.
+    pub source: Source,
     /// Objects that could be made.
     pub owners: &'a Owners,
     /// Arguments that somebody gave.
@@ -193,7 +195,7 @@ impl Planner<'_> {
                     &target.section,
                     described,
                     (circumstances.strategy, circumstances.drift),
-                    (base, draw),
+                    (self.planning.source, base, draw),
                     &mut chance,
                     &self.constructors,
                     self.planning.owners,

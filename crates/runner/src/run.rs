@@ -21,7 +21,7 @@ use crate::outcome::{CallOutcome, Verdict};
 use crate::owners::find_owners;
 use crate::plan::{Plan, PlannedPreset, Planning, Purpose, plan};
 use crate::report::RunReport;
-use crate::stubs::GivenStub;
+use crate::stubs::{GivenStub, Source};
 use crate::target::Target;
 
 /// How a run is made.
@@ -33,6 +33,8 @@ pub struct RunOptions {
     pub presets: Vec<PlannedPreset>,
     /// Arguments that somebody gave.
     pub given: Vec<GivenStub>,
+    /// What the others are chosen from.
+    pub source: Source,
     /// How long a call may take.
     pub timeout: Duration,
     /// Calls that are under way at once.
@@ -132,6 +134,7 @@ pub async fn run(
         targets: &targets,
         presets: &options.presets,
         seed: options.seed,
+        source: options.source,
         owners: &owners,
         given: &options.given,
     };

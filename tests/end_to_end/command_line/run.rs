@@ -246,3 +246,45 @@ fn time_and_chance_are_the_same_each_time_and_children_have_the_real_ones() {
     let value = calls.json()["calls"][0]["detail"]["value"].as_str().unwrap().to_owned();
     assert!(value.contains("2026-01-01 12:00:00"), "{value}");
 }
+
+#[test]
+fn arguments_keep_what_is_written_beside_their_types_and_what_constructors_demand() {
+    let tree = Tree::new();
+    tree.write(
+        "limited.py",
+        "from dataclasses import dataclass\nfrom typing import Annotated\n\n\n\
+         class Limit:\n    def __init__(self, **named):\n        vars(self).update(named)\n\n\n\
+         @dataclass\nclass Item:\n    count: int\n\n    def __post_init__(self):\n        \
+         if self.count < 2:\n            raise ValueError('two at least')\n\n\n\
+         def number(text: Annotated[str, Limit(pattern=r'^[A-Z]{2}\\d{4}(-x|-y)?$')]) -> str:\n    \
+         return text[:2].index(text[0].upper()) + int(text[2:6])\n\n\n\
+         def part(share: Annotated[int, Limit(ge=5, lt=9, multiple_of=2)]) -> int:\n    \
+         return {6: 'six', 8: 'eight'}[share]\n\n\n\
+         def all_of(items: list[Item]) -> int:\n    return sum(item.count for item in items)\n",
+    );
+    let report = run(&tree, &[]).json();
+    assert_eq!(report["harness_errors"], json!([]));
+    for section in ["number", "part", "all_of"] {
+        let section = format!("limited:{section}");
+        let is_normal = |cell: &&Value| cell["section"] == section && cell["scenario"] == "normal";
+        let cell = report["cells"].as_array().unwrap().iter().find(is_normal).unwrap();
+        assert_eq!((&cell["ok"], cell["n"].as_u64().unwrap() > 1), (&cell["n"], true), "{cell}");
+    }
+}
+
+#[test]
+fn a_strategy_says_what_arguments_are_chosen_from() {
+    let tree = Tree::new();
+    tree.write("mail.py", "def send(email: str) -> str:\n    return email\n");
+    let values = |strategy: &str| {
+        let invocation = tree.reading("run", ["--json", "--timeout", "5s"]);
+        let report = invocation.variable("SANDBOX_STUB_STRATEGY", strategy).run().success().json();
+        let id = report["run"].as_str().unwrap().to_owned();
+        let calls = tree.menace(["show", &id, "--calls", "--json", "--top", "0"]).run().success().json();
+        let ordinary = calls["calls"].as_array().unwrap().iter().filter(|call| call["scenario"] == "normal");
+        ordinary.map(|call| call["detail"]["value"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert!(values("smart").iter().all(|value| value.contains("@example.")));
+    assert!(values("signature").iter().all(|value| !value.contains('@')));
+    assert_ne!(values("random"), values("smart"));
+}

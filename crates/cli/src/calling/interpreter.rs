@@ -57,13 +57,13 @@ fn inside(repository: &Path, variable: &impl Fn(&str) -> Option<PathBuf>) -> Vec
 /// outside of any sandbox, so its directory is looked at instead; where several fit, none is chosen.
 fn poetry(repository: &Path, variable: &impl Fn(&str) -> Option<PathBuf>) -> Option<(PathBuf, String)> {
     let project = std::fs::read_to_string(repository.join("pyproject.toml")).ok()?;
-    if !project.contains("[tool.poetry]") && !repository.join("poetry.lock").is_file() {
+    let project: toml::Table = project.parse().ok()?;
+    let of_poetry = project.get("tool").and_then(|tools| tools.get("poetry"));
+    if of_poetry.is_none() && !repository.join("poetry.lock").is_file() {
         return None;
     }
-    let name = project.lines().find_map(|line| {
-        let (key, value) = line.split_once('=')?;
-        (key.trim() == "name").then(|| value.trim().trim_matches(['"', '\'']).to_lowercase())
-    })?;
+    let name_in = |table: Option<&toml::Value>| Some(table?.get("name")?.as_str()?.to_lowercase());
+    let name = name_in(project.get("project")).or_else(|| name_in(of_poetry))?;
     let cache = variable("POETRY_CACHE_DIR")
         .or_else(|| variable("XDG_CACHE_HOME").map(|cache| cache.join("pypoetry")))
         .or_else(|| variable("HOME").map(|home| home.join(".cache/pypoetry")))?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use menace_model::inventory::Inventory;
 use menace_model::presets::{Chosen, Preset, PresetError};
-use menace_runner::{Circumstances, Counts, GivenStub, PlannedPreset};
+use menace_runner::{Circumstances, Counts, GivenStub, PlannedPreset, Source};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,6 +21,8 @@ pub(crate) struct RunSettings {
     pub(crate) python: String,
     pub(crate) presets: Vec<StoredPreset>,
     pub(crate) given: Vec<GivenStub>,
+    #[serde(default)]
+    pub(crate) source: Source,
     /// Tells its plan from others, once there is one.
     pub(crate) digest: Option<String>,
     /// What its files were.

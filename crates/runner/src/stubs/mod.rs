@@ -5,6 +5,7 @@ mod evidence;
 mod given;
 mod hostile;
 mod misuse;
+mod plausible;
 mod typical;
 
 use std::collections::HashMap;
@@ -60,6 +61,38 @@ pub enum Strategy {
     Drift,
 }
 
+/// What ordinary values are chosen from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// All that is known: annotations, defaults, names, and what the body does with a parameter. The plainest first.
+    #[default]
+    Smart,
+    /// Annotations and defaults.
+    Signature,
+    /// As smart in what a parameter takes, but by chance among all that it takes.
+    Random,
+}
+
+/// Draws after which values are no longer the plainest.
+const PLAIN_DRAWS: usize = 64;
+
+impl Source {
+    /// Whether the name of a parameter says what value it gets.
+    fn uses_names(self) -> bool {
+        self == Self::Smart
+    }
+
+    /// Whether the body says what a parameter takes.
+    fn uses_evidence(self) -> bool {
+        self != Self::Signature
+    }
+
+    fn draw(self, draw: usize) -> usize {
+        if self == Self::Random { draw + PLAIN_DRAWS } else { draw }
+    }
+}
+
 impl Strategy {
     /// What its chance is for: what drifts is ordinary at first.
     pub(crate) fn name_of_chance(self) -> &'static str {
@@ -87,14 +120,15 @@ pub fn stub(
     section: &Section,
     described: &Described,
     (strategy, drifting): (Strategy, f64),
-    (base, draw): (usize, usize),
+    (source, base, draw): (Source, usize, usize),
     chance: &mut Chance,
     constructors: &Constructors,
     owners: &Owners,
 ) -> Result<Option<Stub>, String> {
+    let base = source.draw(base);
     let Described::Callable { parameters, owner: owner_shape, .. } = described else { return Ok(None) };
-    let known = Known::of(section, parameters, base);
-    let mut maker = Typical { chance, draw: base, constructors, optional_depth: 0 };
+    let known = Known::of(Some(section).filter(|_| source.uses_evidence()), parameters, base);
+    let mut maker = Typical { chance, draw: base, constructors, owners, optional_depth: 0, source };
     let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
     let owner = match owner_shape {
         // The object is an ordinary one, whatever it is called with.
@@ -102,7 +136,8 @@ pub fn stub(
             made
         } else {
             let chance = maker.chance;
-            let mut maker = Typical { chance, draw: base % 4, constructors, optional_depth: 0 };
+            let mut maker =
+                Typical { chance, draw: base % 4, constructors, owners, optional_depth: 0, source };
             maker.value(shape, "self", 0)?
         }),
         None => None,
@@ -133,13 +168,15 @@ pub(crate) fn object_candidates(
     count: usize,
     seed: u64,
     constructors: &Constructors,
+    owners: &Owners,
 ) -> Vec<Recipe> {
     let mut candidates = Vec::new();
     for draw in 0..count {
         let mut chance = Chance::new(seed, &["owner", class, &draw.to_string()]);
         // At first only what has to be passed, then more.
         let optional_depth = u32::from(draw >= 4);
-        let mut maker = Typical { chance: &mut chance, draw, constructors, optional_depth };
+        let source = Source::Smart;
+        let mut maker = Typical { chance: &mut chance, draw, constructors, owners, optional_depth, source };
         if let Ok(recipe) = maker.value(shape, "self", 0)
             && !candidates.contains(&recipe)
         {
@@ -218,12 +255,14 @@ struct Known {
 }
 
 impl Known {
-    fn of(section: &Section, parameters: &[ParameterShape], draw: usize) -> Self {
+    fn of(section: Option<&Section>, parameters: &[ParameterShape], draw: usize) -> Self {
         let mut is_doubtful = false;
         let parameters = parameters
             .iter()
             .map(|parameter| {
-                let written = section.parameters.iter().find(|written| written.name == parameter.name);
+                let written = section.and_then(|section| {
+                    section.parameters.iter().find(|written| written.name == parameter.name)
+                });
                 if let (Shape::Dict { value, .. }, Some(written)) = (&parameter.shape, written) {
                     // A mapping is declared by the types of its keys and values; which keys there are, the body says.
                     let fields = fields_read(written, value);
@@ -234,7 +273,8 @@ impl Known {
                 if parameter.shape != Shape::Any {
                     return parameter.clone();
                 }
-                let all = guesses(written, &parameter.name, parameter.default.as_deref());
+                let name = section.map_or("", |_| &parameter.name);
+                let all = guesses(written, name, parameter.default.as_deref());
                 // The best guess first, then the others in turn.
                 let likely = all.len().clamp(1, 3);
                 let chosen = all.get(if draw < 2 { 0 } else { draw % likely });

@@ -3,9 +3,10 @@
 use menace_model::calls::{Many, ParameterShape, Recipe, Shape, Written};
 use serde_json::Value;
 
-use super::Constructors;
 use super::evidence::guesses;
+use super::{Constructors, Source, plausible};
 use crate::chance::Chance;
+use crate::owners::Owners;
 
 /// Containers within containers. What is deeper is empty.
 const DEEPEST: u32 = 4;
@@ -17,8 +18,12 @@ pub(super) struct Typical<'a> {
     pub(super) draw: usize,
     /// What is known of constructors.
     pub(super) constructors: &'a Constructors,
+    /// Objects that can be made for sure.
+    pub(super) owners: &'a Owners,
     /// Down to which depth parameters that need not be passed are, now and then.
     pub(super) optional_depth: u32,
+    /// What values are chosen from.
+    pub(super) source: Source,
 }
 
 /// Arguments by position and by name.
@@ -117,12 +122,13 @@ impl Typical<'_> {
 
     fn whole(&mut self, name: &str) -> i128 {
         const PLAIN: [i128; 6] = [3, 1, 2, 0, 10, 7];
-        match PLAIN.get(self.draw) {
+        if let Some(plain) = PLAIN.get(self.draw) {
             // Many functions wait, repeat or reserve what they are told.
-            Some(plain) => *plain,
-            None if matches!(name, "year") => i128::from(self.chance.between(1990, 2030)),
-            None => i128::from(self.chance.between(-3, 100)),
+            return *plain;
         }
+        let usual = plausible::range(name).filter(|_| self.source.uses_names());
+        let (least, most) = usual.unwrap_or((-3, 100));
+        i128::from(self.chance.between(least, most))
     }
 
     fn float(&mut self) -> Recipe {
@@ -135,8 +141,8 @@ impl Typical<'_> {
     }
 
     fn text(&mut self, name: &str) -> String {
-        if let Some(plausible) = plausible_text(name, self.draw) {
-            return plausible;
+        if let Some(plausible) = plausible::text(name, self.draw).filter(|_| self.source.uses_names()) {
+            return plausible.to_owned();
         }
         if let Some(word) = WORDS.get(self.draw) {
             return (*word).to_owned();
@@ -244,6 +250,9 @@ impl Typical<'_> {
         parameters: &[ParameterShape],
         depth: u32,
     ) -> Result<Recipe, Impossible> {
+        if let Some(made) = self.owners.pick(class, self.draw) {
+            return Ok(made.clone());
+        }
         let known = self.constructors.with_guesses(class, parameters, self.draw);
         let (arguments, keywords) = self.arguments(&known, depth + 1)?;
         Ok(Recipe::New { class: class.to_owned(), arguments, keywords })
@@ -294,39 +303,6 @@ const WORDS: [&str; 10] =
 
 const DATE_TIMES: [&str; 4] =
     ["2024-05-17T12:30:00", "2000-01-01T00:00:00+00:00", "1999-12-31T23:59:59.999999", "2038-01-19T03:14:08"];
-
-fn plausible_text(name: &str, draw: usize) -> Option<String> {
-    let name = name.to_ascii_lowercase();
-    let has = |part: &str| name.contains(part);
-    let among: &[&str] = if has("email") {
-        &["ada@example.com", "a.b+c@example.org"]
-    } else if has("url") || has("uri") || has("link") {
-        &["https://example.com/path?q=1", "http://localhost:8000/"]
-    } else if has("path") || has("filename") || has("file_name") || has("directory") {
-        &["/tmp/menace.txt", "data.json", "/workspace"]
-    } else if has("encoding") {
-        &["utf-8", "latin-1"]
-    } else if has("json") {
-        &["{\"a\": 1}", "[1, 2]", "null"]
-    } else if has("date") {
-        &["2024-05-17", "2000-02-29"]
-    } else if has("pattern") || has("regex") {
-        &["[a-z]+", "^x$"]
-    } else if has("currency") {
-        &["EUR", "USD"]
-    } else if has("phone") {
-        &["+49 30 123456"]
-    } else if has("uuid") {
-        &["12345678-1234-4678-9234-567812345678"]
-    } else if name == "host" || has("hostname") || has("domain") {
-        &["example.com", "localhost"]
-    } else if has("mode") {
-        &["r", "w"]
-    } else {
-        return None;
-    };
-    Some(among[draw % among.len()].to_owned())
-}
 
 pub(super) fn is_hashable(recipe: &Recipe) -> bool {
     match recipe {

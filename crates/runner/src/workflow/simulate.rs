@@ -19,7 +19,7 @@ use crate::execute::Execute;
 use crate::judge::judge;
 use crate::outcome::Verdict;
 use crate::owners::Owners;
-use crate::stubs::{Constructors, Strategy, stub};
+use crate::stubs::{Constructors, Source, Strategy, stub};
 use crate::target::Target;
 
 /// Whether steps are made.
@@ -122,7 +122,15 @@ impl Simulation<'_> {
                 let purpose = [step.as_str(), strategy.name_of_chance(), &draw.to_string()];
                 let mut chance = Chance::new(self.seed, &purpose);
                 let how = (strategy, circumstances.drift);
-                stub(&target.section, described, how, (draw, draw), &mut chance, constructors, self.owners)
+                stub(
+                    &target.section,
+                    described,
+                    how,
+                    (Source::Smart, draw, draw),
+                    &mut chance,
+                    constructors,
+                    self.owners,
+                )
             };
             // A step for which there is nothing hostile has ordinary arguments.
             let stub = match made(circumstances.strategy).map_err(refused)? {

@@ -130,6 +130,7 @@ fn settings(
         python: String::new(),
         presets: presets::chosen(configuration, &asked, &paths)?.into_iter().map(Into::into).collect(),
         given: Vec::new(),
+        source: super::stubs::source(configuration),
         digest: None,
         files: fingerprints(inventory),
     })
@@ -156,6 +157,7 @@ async fn call_all(
         seed: settings.seed,
         presets: settings.planned_presets()?,
         given: settings.given.clone(),
+        source: settings.source,
         timeout: settings.timeout(),
         parallel: calling.parallel,
         digest: settings.digest.clone(),

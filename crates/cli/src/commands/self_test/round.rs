@@ -6,7 +6,7 @@ use std::sync::Arc;
 use menace_model::inventory::Inventory;
 use menace_model::presets::Preset;
 use menace_runner::{
-    CallOutcome, Circumstances, Counts, Execute, Ledger, PlannedPreset, Progress, RunEnd, RunOptions,
+    CallOutcome, Circumstances, Counts, Execute, Ledger, PlannedPreset, Progress, RunEnd, RunOptions, Source,
     SuiteOptions, SuiteOutcome, Surroundings, TestCounts, Written, roots, run as make_calls, run_test_file,
     targets,
 };
@@ -156,6 +156,7 @@ async fn smoke(
         seed: arguments.seed,
         presets: vec![PlannedPreset { circumstances, modules: None }],
         given: Vec::new(),
+        source: Source::default(),
         timeout: std::time::Duration::from_secs(5),
         parallel: calling.parallel,
         digest: None,

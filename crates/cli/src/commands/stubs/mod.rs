@@ -6,7 +6,7 @@ mod templates;
 
 use menace_model::inventory::Inventory;
 use menace_model::settings::StubStrategy;
-use menace_runner::{GivenStub, Target};
+use menace_runner::{GivenStub, Source, Target};
 use menace_store::Store;
 use serde_json::Value;
 
@@ -39,6 +39,15 @@ pub(super) async fn given(
         note(&format!("{} given", count(stubs.len(), "set") + " of arguments"));
     }
     Ok(stubs)
+}
+
+/// What arguments are chosen from that nobody gave.
+pub(super) fn source(configuration: &Configuration) -> Source {
+    match configuration.settings().stubs.stub_strategy {
+        Some(StubStrategy::Signature) => Source::Signature,
+        Some(StubStrategy::Random) => Source::Random,
+        _ => Source::Smart,
+    }
 }
 
 /// What is in `SANDBOX_INPUT_STUBS`.

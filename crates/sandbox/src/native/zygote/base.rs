@@ -32,7 +32,7 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 20] = [
+const FILES: [(&str, &str); 21] = [
     file!("__init__.py"),
     file!("batch.py"),
     file!("burst.py"),
@@ -41,6 +41,7 @@ const FILES: [(&str, &str); 20] = [
     file!("coverage.py"),
     file!("describe.py"),
     file!("examples.py"),
+    file!("foreign.py"),
     file!("load.py"),
     file!("locate.py"),
     file!("observe.py"),
@@ -99,6 +100,10 @@ impl Base {
         environment.insert(BIND_NOW.into(), "1".into());
         environment.insert(PRELOAD.into(), Path::new(HARNESS).join(LIBRARY_NAME).display().to_string());
         environment.insert("PYTHONHASHSEED".into(), "0".into());
+        // Libraries that calculate start a thread for each core when they are imported, which no copy would have.
+        for library in ["OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM"] {
+            environment.insert(format!("{library}_NUM_THREADS"), "1".into());
+        }
         let program = Program {
             command: command(options),
             environment,

@@ -191,7 +191,9 @@ impl Circumstances {
     pub fn timeout(&self, usual: Duration) -> Duration {
         // With a fifth of a core everything takes five times as long; a quota throttles, it does not kill.
         let slower = self.limits.cpus.filter(|cpus| *cpus < 1.0).map_or(1.0, |cpus| 1.0 / cpus);
-        usual.mul_f64(slower) + Duration::from_millis(self.within_ms.unwrap_or(0))
+        // Many calls take longer than one, but those that wait for each other wait for ever.
+        let longer = if self.burst.is_some() { 2.0 } else { 1.0 };
+        usual.mul_f64(slower * longer) + Duration::from_millis(self.within_ms.unwrap_or(0))
     }
 }
 

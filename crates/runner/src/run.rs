@@ -175,7 +175,7 @@ fn digest(plan: &Plan) -> String {
 type Batch = Vec<(usize, Call)>;
 
 /// What is lost when menace is killed, and what one hanging call holds up, is at most so many calls.
-const LARGEST_BATCH: usize = 16;
+const LARGEST_BATCH: usize = 32;
 
 struct Execution<'a> {
     plan: &'a Plan,

@@ -48,9 +48,9 @@ def table(rows: Sequence[Mapping[str, object]], columns: Sequence[str]) -> str:
     return out.getvalue()
 
 
-def archive(folder: str, target: str) -> int:
-    """Pack the reports of a folder for the accountant; return the exit code of tar."""
-    return subprocess.call(f"tar -czf {target} {folder}", shell=True)
+def archive(report: str, target: str) -> int:
+    """Put a report where the accountant looks for it; return the exit code of cp."""
+    return subprocess.call(f"cp {report} {target}", shell=True)
 
 
 def price_index(history: Mapping[str, Sequence[int]]) -> Dict[str, float]:

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use menace_model::sandbox::Limits;
+use menace_model::sandbox::{Controller, Limits};
 use tokio::sync::Mutex;
 
 use super::call::{CallLimits, CallSpec, MOST_PLACES, RawOutcome};
@@ -10,7 +10,10 @@ use super::calls::{Zygote, ZygoteOptions};
 use super::interpreter::Interpreter;
 use crate::SandboxError;
 use crate::native::NativeBackend;
+use crate::native::cgroup::Availability;
 
+/// Memory of a call when nobody says otherwise.
+const MEMORY: u64 = 512 << 20;
 /// Kinds of places that are open at once. A run goes through its presets in order, so an older one is not asked for again soon.
 const MOST_ZYGOTES: usize = 3;
 
@@ -72,7 +75,11 @@ impl Zygotes {
 
     fn with(&self, limits: CallLimits) -> ZygoteOptions {
         let usual = &self.options.limits;
-        let memory = limits.memory.or(usual.memory);
+        // Whoever wants all of it has to be waited for, so a call has less than a sandbox, where the host can keep that.
+        let shared = self.backend.shared();
+        let keeper = shared.hierarchies.availability(Controller::Memory);
+        let is_kept = matches!(keeper, Availability::Available { .. });
+        let memory = limits.memory.or(usual.memory).or_else(|| is_kept.then_some(MEMORY));
         // Files live in memory, so where that is small the usual disk would leave nothing of it.
         let usual_disk = usual.disk.map(|disk| memory.map_or(disk, |memory| disk.min(memory / 2)));
         let parallel = self.options.parallel * limits.places();

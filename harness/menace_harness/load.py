@@ -4,9 +4,9 @@ import os
 import signal
 import time
 
-# Whoever is not run for so long, so often, has to wait for a CPU.
+# Whoever is not run for so long has to wait for a CPU, and who has waited for so long in all is held back.
 GAP = 0.0005
-GAPS = 3
+HELD_BACK = 0.005
 # If nobody has to wait within this time, there is enough for all.
 SECONDS = 0.3
 
@@ -27,7 +27,8 @@ class Load:
             if number == 0:
                 os.close(reading)
                 spin(writing)
-            self.numbers.append(number)
+            if number > 0:
+                self.numbers.append(number)
         os.close(writing)
         # The call begins when the first of them has had to wait, so that it finds no CPU that nobody wants.
         self.has_to_wait = os.read(reading, 1) == b"1"
@@ -44,13 +45,14 @@ class Load:
 def spin(writing):
     clock = time.perf_counter
     began = last = clock()
-    gaps = 0
-    while gaps < GAPS and last - began < SECONDS:
+    waited = 0.0
+    while waited < HELD_BACK and last - began < SECONDS:
         now = clock()
-        gaps += now - last > GAP
+        if now - last > GAP:
+            waited += now - last
         last = now
     try:
-        os.write(writing, b"1" if gaps == GAPS else b"0")
+        os.write(writing, b"1" if waited >= HELD_BACK else b"0")
     except BrokenPipeError:
         # Another was the first.
         pass

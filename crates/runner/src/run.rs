@@ -14,6 +14,7 @@ use tokio::task::JoinSet;
 
 use crate::again::look_again;
 use crate::call::Call;
+use crate::circumstances::Proof;
 use crate::describe::describe;
 use crate::execute::Execute;
 use crate::minimise::{outcome_of, outcomes_of_batch};
@@ -196,11 +197,14 @@ impl Execution<'_> {
         }
         surroundings.progress.planned(self.plan.calls.len(), self.outcomes.len());
         let mut under_way = JoinSet::new();
-        let (mut number, mut is_baseline_open) = (0, false);
+        let (mut number, mut is_baseline_open, mut was_starving) = (0, false, false);
         while number < self.plan.calls.len() {
             let next = &self.planning.presets[self.plan.calls[number].preset].circumstances;
-            // What is compared with a call of the baseline needs to know what came of that one.
-            let waits = is_baseline_open && next.is_paired();
+            let is_starving = next.proofs.contains(&Proof::Starved);
+            // What is compared with a call of the baseline needs to know what came of that one, and nobody else is to feel
+            // what starves some.
+            let waits = (is_baseline_open && next.is_paired()) || is_starving != was_starving;
+            was_starving = is_starving;
             is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
             let room = if waits { 1 } else { self.options.parallel * next.limits.places() };
             while under_way.len() >= room {

@@ -8,7 +8,7 @@ from menace_harness.turns import Turns
 # A call may only break what the next one meets, so every thread makes several; of all threads together so many, beside the
 # first of each.
 MOST_CALLS = 20
-# Whoever takes longer than this for one call makes no other.
+# After this time, waiting for turns included, a thread begins no other call.
 LONG_SECONDS = 0.1
 
 

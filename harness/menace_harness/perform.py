@@ -44,17 +44,7 @@ def perform(request):
         stage = "call"
         observer.begin()
         reached = coverage.Coverage(WORKSPACE) if request.get("cover") else nothing
-        competing = load.Load(fork_with, request["load"]) if request.get("load") else nothing
-        with competing, reached:
-            waited = run_delay_ms() if request.get("timed") else 0.0
-            began = clock()
-            result = prepared.run()
-            result["took_ms"] = (clock() - began) * 1e3
-        if request.get("timed"):
-            # On a machine that is busy with others the call would have taken less by this.
-            result["took_ms"] -= run_delay_ms() - waited
-        if competing is not nothing:
-            result["starved"] = competing.has_to_wait
+        result = measured(request, prepared, reached)
         result["seen"] = observer.end()
         if reached is not nothing:
             result["seen"]["lines"] = reached.found()
@@ -71,13 +61,29 @@ def perform(request):
     return result
 
 
+def measured(request, prepared, reached=nothing):
+    """What came of a call that is ready, beside what competes with it, and how long it took."""
+    competing = load.Load(fork_with, request["load"]) if request.get("load") else nothing
+    with competing, reached:
+        waited = run_delay_ms() if request.get("timed") else 0.0
+        began = clock()
+        result = prepared.run()
+        result["took_ms"] = (clock() - began) * 1e3
+    if request.get("timed"):
+        # On a machine that is busy with others the call would have taken less by this.
+        result["took_ms"] -= run_delay_ms() - waited
+    if competing is not nothing:
+        result["starved"] = competing.has_to_wait
+    return result
+
+
 def run_delay_ms():
     """How long this thread could have run, and others did; the kernel counts it in nanoseconds."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as file:
             return int(file.read().split()[1]) / 1e6
     except OSError:
-        # A kernel that does not count it.
+        # On a kernel that does not count it, waiting for others is part of what a call takes.
         return 0.0
 
 
@@ -267,22 +273,23 @@ def finish(value):
 
 
 async def settle(coroutine):
-    count_tasks()
-    return await coroutine
+    with counted_tasks():
+        return await coroutine
 
 
 async def take(generator):
-    count_tasks()
     taken = []
-    async for item in generator:
-        taken.append(item)
-        if len(taken) == MOST_YIELDED:
-            break
+    with counted_tasks():
+        async for item in generator:
+            taken.append(item)
+            if len(taken) == MOST_YIELDED:
+                break
     return taken
 
 
-def count_tasks():
-    """Lets the running loop say when somebody starts a task, which is no audit event."""
+@contextlib.contextmanager
+def counted_tasks():
+    """Lets the running loop say when somebody starts a task, which is no audit event. Its own at its end do not count."""
     import asyncio
 
     def start(loop, coroutine, **named):
@@ -290,7 +297,12 @@ def count_tasks():
             observer.counts["tasks"] += 1
         return asyncio.Task(coroutine, loop=loop, **named)
 
-    asyncio.get_running_loop().set_task_factory(start)
+    loop = asyncio.get_running_loop()
+    loop.set_task_factory(start)
+    try:
+        yield
+    finally:
+        loop.set_task_factory(None)
 
 
 def text_of(value):

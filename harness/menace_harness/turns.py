@@ -71,7 +71,7 @@ class Turns:
         self.gates[name].acquire()
 
     def run(self, threads):
-        """Starts all of them and waits for them, and passes over those that do not come to a line because they wait for something."""
+        """Starts all of them and waits for them; those that wait for something, and so come to no line, are passed over."""
         perform.sleepless_with(1)
         for thread in threads:
             thread.start()
@@ -129,6 +129,6 @@ def wanted_ns(threads, name):
         with open(f"/proc/self/task/{threads[name].native_id}/schedstat", encoding="ascii") as file:
             running, runnable, _ = file.read().split()
     except OSError:
-        # It has ended.
+        # It has ended, or the kernel does not count it: then a slow thread cannot be told from one that waits.
         return 0
     return int(running) + int(runnable)

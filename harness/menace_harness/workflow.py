@@ -38,9 +38,7 @@ def make(step, objects):
         stage = "build"
         prepared = Step(step, owner, binding, function, objects)
         stage = "call"
-        began = perform.clock()
-        result = prepared.run()
-        result["took_ms"] = (perform.clock() - began) * 1e3
+        result = perform.measured(step, prepared)
     except values.CannotBuild as error:
         return {"stage": "build", "why": str(error)}
     except LookupError as error:

@@ -288,3 +288,18 @@ fn a_strategy_says_what_arguments_are_chosen_from() {
     assert!(values("signature").iter().all(|value| !value.contains('@')));
     assert_ne!(values("random"), values("smart"));
 }
+
+#[test]
+fn tasks_that_a_call_starts_are_counted() {
+    let tree = Tree::new();
+    tree.write(
+        "busy.py",
+        "import asyncio\n\n\nasync def one() -> int:\n    return 1\n\n\nasync def many() -> int:\n    \
+         return sum(await asyncio.gather(*(asyncio.create_task(one()) for _ in range(3))))\n",
+    );
+    let report = run(&tree, &[]).success().json();
+    let id = report["run"].as_str().unwrap();
+    let shown =
+        tree.menace(["show", id, "--calls", "--section", "busy:many", "--json"]).run().success().json();
+    assert_eq!(shown["calls"][0]["detail"]["measures"]["seen"]["tasks"], 3, "{shown}");
+}

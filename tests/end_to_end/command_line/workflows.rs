@@ -105,6 +105,8 @@ fn the_trajectory_has_five_stages_in_order() {
     let names: Vec<&str> = stages.iter().map(|row| row["stage"].as_str().unwrap()).collect();
     assert_eq!(names, ["normal", "high_latency", "resource_strain", "schema_drift", "chaotic_failure"]);
     assert_eq!((&stages[0]["resilience"], &stages[0]["stability"]), (&json!(1.0), &json!(1.0)));
+    // What starves a machine is done to workflows, too.
+    assert!(stages[2]["roi"].is_number() && stages[2]["void_reason"].is_null(), "{}", stages[2]);
     let drift = &stages[3];
     assert!(drift["resilience"].as_f64().unwrap() < 1.0, "{drift}");
     assert!(drift["degradation"].as_f64().unwrap() > 0.0, "{drift}");

@@ -18,7 +18,7 @@ const COST: u64 = 2 << 20;
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The most memory that `menace sandbox run` had for a command, and what it printed.
+/// The most memory of its own that `menace sandbox run` was seen with for a command, and what it printed.
 fn peak_of(runtime: &Path, arguments: &[&str]) -> (u64, serde_json::Value) {
     let mut menace = Command::new(menace_binary())
         .args(["sandbox", "run", "--json", "--"])
@@ -38,11 +38,13 @@ fn peak_of(runtime: &Path, arguments: &[&str]) -> (u64, serde_json::Value) {
         stdout.read_to_end(&mut printed).unwrap();
         printed
     });
-    let mut kibibytes = 0;
+    let mut kibibytes: u64 = 0;
     let status = loop {
         let looked = fs::read_to_string(format!("/proc/{}/status", menace.id())).unwrap_or_default();
-        let peak = looked.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        kibibytes = peak.map_or(kibibytes, |peak| peak.trim().trim_end_matches(" kB").parse().unwrap());
+        // Pages of the program itself come and go with the page cache, by megabytes, so they are left out.
+        let own = looked.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+        let own: u64 = own.map_or(0, |own| own.trim().trim_end_matches(" kB").parse().unwrap());
+        kibibytes = kibibytes.max(own);
         if let Some(status) = menace.try_wait().unwrap() {
             break status;
         }

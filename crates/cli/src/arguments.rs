@@ -1,6 +1,7 @@
 //! The command line.
 #![expect(clippy::doc_markdown, reason = "doc comments here are the help texts that users read")]
 
+mod network;
 mod sandbox;
 
 use std::path::PathBuf;
@@ -9,6 +10,7 @@ use clap::{Args, Parser, Subcommand};
 use menace_analysis::map::Algorithm;
 
 use crate::configuration::SettingFlags;
+pub(crate) use network::{NetworkArguments, Reach};
 pub(crate) use sandbox::{Measure, SandboxBench, SandboxCommand, SandboxRun};
 
 /// An autonomous sandbox for Python code.

@@ -16,6 +16,7 @@ pub mod rlimits;
 pub mod root;
 pub mod seccomp;
 mod step;
+pub mod tun;
 pub mod user_namespace;
 pub mod zygote;
 

@@ -13,6 +13,7 @@
 pub mod calls;
 pub mod ids;
 pub mod inventory;
+pub mod network;
 pub mod presets;
 pub mod sandbox;
 pub mod settings;

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
     Capabilities, ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats,
 };
@@ -67,6 +68,12 @@ pub trait Sandbox: Send + Sync {
 
     /// What the kernel says about its isolation.
     async fn isolation(&self) -> Result<Isolation, SandboxError>;
+
+    /// What was seen on its network. There is nothing to be seen without one.
+    async fn network(&self) -> Result<NetworkReport, SandboxError>;
+
+    /// Lets other rules hold on its network from now on. Connections that they do not allow are broken off.
+    async fn change_network(&self, spec: NetworkSpec) -> Result<(), SandboxError>;
 
     /// Stops every process in it until [`Sandbox::resume`]. Pausing twice is the same as once.
     async fn pause(&self) -> Result<(), SandboxError>;

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use menace_model::sandbox::{Access, Mount, Network, User};
+use menace_model::sandbox::{Access, Mount, User};
 use menace_model::settings::{Bytes, Cores, SettingValue};
+
+use super::network::NetworkArguments;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
@@ -59,9 +61,8 @@ pub(crate) struct SandboxRun {
     /// A variable for the command: K=V, or K to pass on the caller's; can be repeated
     #[arg(long, value_name = "K=V", value_parser = variable)]
     pub(crate) env: Vec<(String, String)>,
-    /// What the command can reach: none is its own loopback and nothing else
-    #[arg(long, default_value = "none", value_parser = network)]
-    pub(crate) net: Network,
+    #[command(flatten, next_help_heading = "Network")]
+    pub(crate) network: NetworkArguments,
     /// Who the command is inside: UID or UID:GID
     #[arg(long, value_name = "UID[:GID]", value_parser = user)]
     pub(crate) user: Option<User>,
@@ -178,13 +179,6 @@ fn variable(text: &str) -> Result<(String, String), String> {
             Ok(value) => Ok((text.to_owned(), value)),
             Err(_) => Err(format!("{text} is not set here; expected K=V")),
         },
-    }
-}
-
-fn network(text: &str) -> Result<Network, String> {
-    match text {
-        "none" => Ok(Network::None),
-        _ => Err("expected none".into()),
     }
 }
 

@@ -59,7 +59,8 @@ impl Entry {
 }
 
 /// Directories on which every sandbox mounts something of its own.
-const PLACES: [&str; 7] = ["/dev/pts", "/dev/shm", "/proc", "/run", "/sys", "/tmp", "/workspace"];
+const PLACES: [&str; 8] =
+    ["/dev/pts", "/dev/shm", super::trust::PLACE, "/proc", "/run", "/sys", "/tmp", "/workspace"];
 
 /// Device nodes that are harmless.
 const DEVICES: [&str; 6] = ["full", "null", "random", "tty", "urandom", "zero"];

@@ -24,6 +24,8 @@ pub struct Capabilities {
     pub any_user: bool,
     /// Host directories can be shared so that what is written inside is written to the host.
     pub read_write: bool,
+    /// Sandboxes can have a network whose every packet is seen.
+    pub network: bool,
 }
 
 /// What can be limited or counted.

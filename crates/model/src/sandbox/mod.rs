@@ -6,4 +6,4 @@ mod spec;
 
 pub use capabilities::{Capabilities, Controller, Isolation, PauseMethod};
 pub use outcome::{Denial, ExecOutcome, FileChanges, Stats, Usage};
-pub use spec::{Access, ExecRequest, Limits, Mount, Network, SandboxSpec, User, WORKSPACE, Workspace};
+pub use spec::{Access, ExecRequest, Limits, Mount, SandboxSpec, User, WORKSPACE, Workspace};

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::network::Network;
+
 /// Where the files of the user are inside a sandbox. It is also the home directory and the first working directory.
 pub const WORKSPACE: &str = "/workspace";
 
@@ -129,15 +131,6 @@ impl Default for Limits {
             output: Self::OUTPUT,
         }
     }
-}
-
-/// What a sandbox can reach.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Network {
-    /// Its own loopback and nothing else.
-    #[default]
-    None,
 }
 
 /// Who the commands are inside. Outside they are an unprivileged user whatever is said here.

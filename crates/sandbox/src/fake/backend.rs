@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use menace_model::network::Network;
 use menace_model::sandbox::{Capabilities, PauseMethod, SandboxSpec};
 
 use super::host;
@@ -83,8 +84,18 @@ impl Backend for FakeBackend {
     }
 }
 
+pub(super) fn no_network() -> SandboxError {
+    SandboxError::Refused {
+        problem: "the fake backend has no networks".to_owned(),
+        hint: "ask capabilities().network first, or use the native backend".to_owned(),
+    }
+}
+
 /// Disk, output and time are counted here. Open files need no counting: no program of the fake keeps one open.
 fn check_limits(spec: &SandboxSpec) -> Result<(), SandboxError> {
+    if spec.network != Network::None {
+        return Err(no_network());
+    }
     let limits = &spec.limits;
     let asked = [
         ("memory", limits.memory.is_some()),

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{ExecOutcome, ExecRequest, FileChanges, Isolation, Stats, Usage, WORKSPACE};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
 use tokio::sync::mpsc;
 
 use super::archive;
+use super::backend::no_network;
 use super::error_number::reason;
 use super::files::Node;
 use super::invocation::Invocation;
@@ -159,6 +161,15 @@ impl Sandbox for FakeSandbox {
     async fn isolation(&self) -> Result<Isolation, SandboxError> {
         self.machine.check_alive()?;
         Ok(Isolation::default())
+    }
+
+    async fn network(&self) -> Result<NetworkReport, SandboxError> {
+        Ok(NetworkReport::default())
+    }
+
+    async fn change_network(&self, _: NetworkSpec) -> Result<(), SandboxError> {
+        self.machine.check_alive()?;
+        Err(no_network())
     }
 
     async fn pause(&self) -> Result<(), SandboxError> {

@@ -13,6 +13,7 @@ use super::command::Command;
 use super::handle::unsupported;
 use super::host_view::{Host, host_view, toolchain_of};
 use super::limits;
+use super::network::{INTERFACE, Planned};
 use super::protocol::{Joining, Kind, Order, Report, Request};
 use super::sandbox::random;
 use super::wire::{FIRST_JOB, Socket};
@@ -39,6 +40,7 @@ pub(super) fn order(
     kept: &limits::Kept,
     extras: &Extras,
     group: Option<&Group>,
+    network: Option<&Planned>,
 ) -> Order {
     let owner = if shared.privileged {
         let range = UNPRIVILEGED_RANGE.end - UNPRIVILEGED_RANGE.start;
@@ -71,6 +73,8 @@ pub(super) fn order(
         born_in_cgroup: group.is_some_and(|group| group.clone_into().is_some()),
         joins_later: !shared.hierarchies.has_version_2(),
         kind: extras.kind,
+        interface: network.map(|_| INTERFACE),
+        trusted: network.and_then(Planned::trusted),
     }
 }
 
@@ -96,6 +100,15 @@ fn place_for(source: &Path, target: &Path) -> Entry {
     } else {
         Entry::File { target: target.to_owned(), content: String::new() }
     }
+}
+
+/// A sandbox that is ready.
+pub(super) struct Launched {
+    pub(super) socket: Socket,
+    pub(super) first_process: AsyncFd<OwnedFd>,
+    pub(super) left_out: Vec<String>,
+    /// The other end of its interface.
+    pub(super) interface: Option<OwnedFd>,
 }
 
 /// A sandbox that was ordered and is not ready yet. Dropping it ends it.
@@ -155,13 +168,15 @@ impl Launch {
     }
 
     /// Waits until the first process is inside.
-    pub(super) async fn finish(self) -> Result<(Socket, AsyncFd<OwnedFd>, Vec<String>), SandboxError> {
+    pub(super) async fn finish(self) -> Result<Launched, SandboxError> {
         // The launcher and the first process both write to the channel, and either can be first.
         let (mut first_process, mut ready) = (None, None);
         while first_process.is_none() || ready.is_none() {
             match self.socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {
                 Some((Report::Born, mut handles)) => first_process = handles.pop(),
-                Some((Report::Ready { left_out }, _)) => ready = Some(left_out),
+                Some((Report::Ready { left_out }, mut interface)) => {
+                    ready = Some((left_out, interface.pop()));
+                }
                 Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
                 Some((report, _)) => {
                     return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
@@ -169,10 +184,11 @@ impl Launch {
                 None => return Err(SandboxError::Protocol("a sandbox ended before it was ready".into())),
             }
         }
-        let (handle, left_out) = first_process.zip(ready).expect("the loop ends when both are there");
+        let (handle, (left_out, interface)) =
+            first_process.zip(ready).expect("the loop ends when both are there");
         // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
         let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
             .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
-        Ok((self.socket, handle, left_out))
+        Ok(Launched { socket: self.socket, first_process: handle, left_out, interface })
     }
 }

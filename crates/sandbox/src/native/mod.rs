@@ -12,6 +12,7 @@ mod init;
 mod launch;
 mod launcher;
 mod limits;
+mod network;
 mod paths;
 mod pipes;
 mod process;

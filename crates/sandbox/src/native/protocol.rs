@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use menace_enter::StepError;
 use menace_enter::root::{Entry, ScratchOptions};
+use menace_enter::tun::Interface;
 use menace_model::sandbox::{Denial, Mount, User};
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,10 @@ pub(crate) struct Order {
     pub(crate) joins_later: bool,
     /// What is to be found at the end of the way in.
     pub(crate) kind: Kind,
+    /// The interface that the sandbox has beside its loopback.
+    pub(crate) interface: Option<Interface>,
+    /// The certificate of an authority that programs inside are to trust.
+    pub(crate) trusted: Option<String>,
 }
 
 /// The message that brings the cgroups to join.
@@ -116,7 +121,7 @@ pub(crate) enum Work {
 pub(crate) enum Report {
     /// From the launcher; with it comes a handle on the process.
     Born,
-    /// Everything is in place.
+    /// Everything is in place. With it comes the other end of the interface, if there is to be one.
     Ready { left_out: Vec<String> },
     /// A step failed, and the process is at its end.
     Failed(StepError),

@@ -7,17 +7,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
     Controller, ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats, Usage,
 };
+use menace_net::Network;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::backend::Shared;
 use super::cgroup::Group;
 use super::init::namespaces;
-use super::launch::{Extras, Launch, order};
+use super::launch::{Extras, Launch, Launched, order};
 use super::limits;
+use super::network::{Planned, check};
 use super::process::NativeProcess;
 use super::protocol::{Inspection, Kind, Report, Request};
 use super::wire::{Answers, Wire};
@@ -36,6 +39,7 @@ pub(super) struct NativeSandbox {
     controllers: BTreeMap<Controller, String>,
     left_out: Vec<String>,
     is_destroyed: AtomicBool,
+    network: Option<Network>,
 }
 
 /// The first process of a sandbox, with which everything else in it ends.
@@ -102,6 +106,10 @@ impl NativeSandbox {
     ) -> Result<(Self, Option<NativeProcess>), SandboxError> {
         limits::check(&spec.limits)?;
         super::paths::make_absolute(&mut spec)?;
+        let network = Planned::of(&spec.network)?;
+        for (name, value) in network.iter().flat_map(Planned::variables) {
+            spec.environment.entry(name).or_insert(value);
+        }
         let id = new_id();
         let kept = limits::keep(&spec.limits, &shared.hierarchies);
         let make_group = || {
@@ -112,7 +120,7 @@ impl NativeSandbox {
         // Where processes are born into their group, it has to be there first; otherwise both are made at the same time.
         let is_born_into = shared.hierarchies.has_version_2();
         let early = if is_born_into { make_group()? } else { None };
-        let order = order(shared, &spec, &kept, &extras, early.as_ref());
+        let order = order(shared, &spec, &kept, &extras, early.as_ref(), network.as_ref());
         let mut launch = Launch::order(shared, &order, early.as_ref()).await?;
         let group = if is_born_into { early } else { make_group()? };
         if order.joins_later {
@@ -123,7 +131,8 @@ impl NativeSandbox {
             None => None,
             Some(request) => Some(launch.ask_for(&spec, shared, request, counts_cpu).await?),
         };
-        let (socket, first_process, steps_left_out) = launch.finish().await?;
+        let Launched { socket, first_process, left_out: steps_left_out, interface } = launch.finish().await?;
+        let network = network.map(|planned| planned.start(interface)).transpose()?;
         let (wire, listening, answers) = Wire::start(socket);
         let life = Life { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
         let sandbox = Self {
@@ -137,6 +146,7 @@ impl NativeSandbox {
             controllers: kept.keepers(shared.controllers()),
             left_out: kept.left_out.into_iter().chain(steps_left_out).collect(),
             is_destroyed: AtomicBool::new(false),
+            network,
         };
         let process = command.map(|command| NativeProcess::of_new_sandbox(&sandbox, command, answers));
         Ok((sandbox, process))
@@ -264,6 +274,24 @@ impl Sandbox for NativeSandbox {
         })
     }
 
+    async fn network(&self) -> Result<NetworkReport, SandboxError> {
+        Ok(self.network.as_ref().map(Network::report).unwrap_or_default())
+    }
+
+    async fn change_network(&self, spec: NetworkSpec) -> Result<(), SandboxError> {
+        self.check_alive()?;
+        check(&spec)?;
+        let network = self.network.as_ref().ok_or_else(no_network)?;
+        if spec.mocks.is_some() && !network.has_authority() {
+            return Err(SandboxError::Refused {
+                problem: "the programs of this sandbox would not trust mocks".into(),
+                hint: "make the sandbox with mocks, even if they have no rules at first".into(),
+            });
+        }
+        network.change(spec);
+        Ok(())
+    }
+
     async fn pause(&self) -> Result<(), SandboxError> {
         self.check_alive()?;
         if self.life.is_paused.swap(true, Ordering::AcqRel) {
@@ -328,6 +356,13 @@ impl Sandbox for NativeSandbox {
 impl NativeSandbox {
     fn can_freeze(&self) -> bool {
         self.shared.hierarchies.controllers().contains_key(&Controller::Freezer)
+    }
+}
+
+fn no_network() -> SandboxError {
+    SandboxError::Refused {
+        problem: "this sandbox has no network that could be changed".into(),
+        hint: "make it with one, even if it allows nothing".into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `menace sandbox`: isolation from the shell.
 
 mod bench;
+mod network;
 mod run;
 
 pub(crate) use bench::BenchError;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Context;
+use menace_model::network::NetworkReport;
 use menace_model::sandbox::{
     ExecOutcome, ExecRequest, FileChanges, Isolation, Limits, SandboxSpec, Workspace,
 };
@@ -25,6 +26,8 @@ struct RunReport {
     files_written: Option<Vec<String>>,
     files_deleted: Option<Vec<String>>,
     isolation: Isolation,
+    #[serde(flatten)]
+    network: NetworkReport,
 }
 
 pub(super) fn run(arguments: SandboxRun) -> anyhow::Result<Exit> {
@@ -39,8 +42,9 @@ pub(super) fn run(arguments: SandboxRun) -> anyhow::Result<Exit> {
 }
 
 async fn run_to_the_end(arguments: SandboxRun) -> anyhow::Result<Exit> {
+    let spec = spec(&arguments)?;
     let backend = NativeBackend::start(&NativeOptions::default()).await?;
-    let sandbox = backend.create(spec(&arguments)).await?;
+    let sandbox = backend.create(spec).await?;
     let result = tokio::select! {
         result = execute(&sandbox, &arguments) => result,
         () = interruption() => Ok(Exit::Interrupted),
@@ -51,9 +55,9 @@ async fn run_to_the_end(arguments: SandboxRun) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-fn spec(arguments: &SandboxRun) -> SandboxSpec {
+fn spec(arguments: &SandboxRun) -> anyhow::Result<SandboxSpec> {
     let defaults = Limits::default();
-    SandboxSpec {
+    Ok(SandboxSpec {
         workspace: match &arguments.workdir {
             None => Workspace::Empty,
             Some(directory) if arguments.rw => Workspace::ReadWrite(directory.clone()),
@@ -70,9 +74,9 @@ fn spec(arguments: &SandboxRun) -> SandboxSpec {
             open_files: arguments.open_files.unwrap_or(defaults.open_files),
             output: arguments.output.unwrap_or(defaults.output),
         },
-        network: arguments.net,
+        network: super::network::network(&arguments.network)?,
         user: arguments.user.unwrap_or_default(),
-    }
+    })
 }
 
 async fn execute(sandbox: &Arc<dyn Sandbox>, arguments: &SandboxRun) -> anyhow::Result<Exit> {
@@ -104,7 +108,8 @@ async fn report(
     });
     let (files_written, files_deleted) =
         changes.map(|FileChanges { written, deleted }| (written, deleted)).unzip();
-    let report = RunReport { outcome, files_written, files_deleted, isolation };
+    let network = sandbox.network().await?;
+    let report = RunReport { outcome, files_written, files_deleted, isolation, network };
     print_json(&report)?;
     Ok(report.outcome)
 }

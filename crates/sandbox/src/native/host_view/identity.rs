@@ -3,6 +3,8 @@
 
 use menace_model::sandbox::{User, WORKSPACE};
 
+use menace_net::GATEWAY_V4;
+
 use super::Host;
 use super::plan::Plan;
 
@@ -30,7 +32,10 @@ pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
     plan.file("/etc/hostname", format!("{}\n", host.hostname));
     plan.file("/etc/hosts", hosts(&host.hostname));
     plan.file("/etc/nsswitch.conf", NAME_SERVICES.to_owned());
-    plan.file("/etc/resolv.conf", "# This sandbox has no network.\n".to_owned());
+    plan.file(
+        "/etc/resolv.conf",
+        format!("# Without a network there is no way to it.\nnameserver {GATEWAY_V4}\n"),
+    );
 }
 
 /// No two lines have one number: a program that asks for the name of the user must get one answer.

@@ -8,9 +8,11 @@ use menace_enter::mount::{BindAccess, pivot};
 use menace_enter::rlimits::ResourceLimits;
 use menace_enter::root::{
     Entry, Scratch, ScratchOptions, build_skeleton, mount_full_process_view, mount_host_path,
-    mount_process_view, mount_terminals,
+    mount_process_view, mount_terminals, mount_trust,
 };
-use menace_enter::{Step, StepError, capabilities, landlock, loopback, name_step, seccomp, user_namespace};
+use menace_enter::{
+    Step, StepError, capabilities, landlock, loopback, name_step, seccomp, tun, user_namespace,
+};
 use menace_model::sandbox::{Access, Mount};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal};
@@ -33,6 +35,8 @@ pub(super) struct Inside {
     pub(super) io_counts: File,
     /// The version of Landlock that is in force; 0 without.
     pub(super) landlock_abi: u32,
+    /// The other end of the interface.
+    pub(super) interface: Option<OwnedFd>,
     /// CPU time of this process when it joined its control groups, in microseconds: what it takes later is counted there.
     pub(super) cpu_when_joined_us: u64,
 }
@@ -65,10 +69,12 @@ pub(super) fn begin(kind: Kind, own_skeleton: Option<&[Entry]>) -> Result<(), St
 pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepError> {
     let cpu_when_joined_us = if order.born_in_cgroup { 0 } else { own_cpu_us() };
     join_cgroups(joined)?;
+    let interface = order.interface.as_ref().map(tun::make).transpose()?;
     let scratch = build_root(order)?;
     become_the_user(order)?;
     let io_counts = File::open("/proc/self/io").step(|| "open /proc/self/io")?;
-    let mut inside = Inside { scratch, refusals: None, io_counts, landlock_abi: 0, cpu_when_joined_us };
+    let mut inside =
+        Inside { scratch, refusals: None, io_counts, landlock_abi: 0, interface, cpu_when_joined_us };
     name_step(capabilities::drop_all(), "give up all capabilities")?;
     name_step(capabilities::no_new_privileges(), "refuse new privileges")?;
     match order.kind {
@@ -95,6 +101,9 @@ fn build_root(order: &Order) -> Result<Scratch, StepError> {
     let stage = Path::new(STAGE);
     // SAFETY: this process has one thread: it was forked by the launcher, which has one.
     let scratch = unsafe { Scratch::mount(stage, &order.scratch)? };
+    if let Some(certificate) = &order.trusted {
+        mount_trust(stage, certificate)?;
+    }
     for mount in &order.mounts {
         mount_of_the_user(stage, mount, &order.scratch)?;
     }

@@ -83,10 +83,13 @@ fn go_in(
         .and_then(|()| if order.joins_later { receive_joined(channel) } else { Ok(joined) })
         .and_then(|joined| enter(order, &joined));
     match result {
-        Ok(inside) => {
+        Ok(mut inside) => {
+            let interface = inside.interface.take();
             let left_out = inside.scratch.left_out.clone();
             block_signals(&[libc::SIGCHLD]);
-            send(channel, &Report::Ready { left_out }, &[]).map_err(drop)?;
+            let descriptors: Vec<_> = interface.iter().map(AsFd::as_fd).collect();
+            send(channel, &Report::Ready { left_out }, &descriptors).map_err(drop)?;
+            drop(interface);
             Ok(Init {
                 inside,
                 jobs: Vec::new(),

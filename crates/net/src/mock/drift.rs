@@ -1,0 +1,109 @@
+//! Answers whose fields are not those that they were.
+
+use serde_json::{Map, Value, json};
+
+/// Changes fields of objects, at any depth: every so-manieth is renamed, left out, given another type, or has another one
+/// beside it, in turn. At least one is changed if there is any and the share is above 0. Says how many were changed.
+pub(super) fn drift(value: &mut Value, share: f64) -> u64 {
+    let fields = count(value);
+    if fields == 0 || share <= 0.0 {
+        return 0;
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is a share of a small number"
+    )]
+    let wanted = ((fields as f64 * share).round() as u64).clamp(1, fields);
+    let mut drifting = Drifting { seen: 0, changed: 0, fields, wanted };
+    drifting.walk(value);
+    drifting.changed
+}
+
+fn count(value: &Value) -> u64 {
+    match value {
+        Value::Object(fields) => fields.values().map(|value| 1 + count(value)).sum(),
+        Value::Array(values) => values.iter().map(count).sum(),
+        _ => 0,
+    }
+}
+
+struct Drifting {
+    seen: u64,
+    changed: u64,
+    fields: u64,
+    wanted: u64,
+}
+
+impl Drifting {
+    /// Whether the next field is one of those, which are spread evenly.
+    fn is_next(&mut self) -> bool {
+        let before = self.seen * self.wanted / self.fields;
+        self.seen += 1;
+        self.seen * self.wanted / self.fields > before
+    }
+
+    fn walk(&mut self, value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                *fields = std::mem::take(fields)
+                    .into_iter()
+                    .fold(Map::new(), |made, field| self.field(made, field));
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| self.walk(value)),
+            _ => {}
+        }
+    }
+
+    fn field(
+        &mut self,
+        mut made: Map<String, Value>,
+        (name, mut value): (String, Value),
+    ) -> Map<String, Value> {
+        let is_chosen = self.is_next();
+        self.walk(&mut value);
+        if !is_chosen {
+            made.insert(name, value);
+            return made;
+        }
+        self.changed += 1;
+        match self.changed % 4 {
+            1 => drop(made.insert(format!("{name}_v2"), value)),
+            2 => {}
+            3 => drop(made.insert(name, of_another_type(&value))),
+            _ => {
+                made.insert(format!("{name}_extra"), json!(null));
+                made.insert(name, value);
+            }
+        }
+        made
+    }
+}
+
+fn of_another_type(value: &Value) -> Value {
+    match value {
+        Value::Null => json!(0),
+        Value::Bool(value) => json!(value.to_string()),
+        Value::Number(value) => json!(value.to_string()),
+        Value::String(value) => json!([value]),
+        Value::Array(values) => json!({"items": values}),
+        Value::Object(_) => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_fields_change_as_were_asked_for() {
+        let whole =
+            json!({"a": 1, "b": "x", "c": [{"d": true, "e": null}], "f": {"g": 1.5}, "h": [], "i": 0});
+        for (share, expected) in [(0.0, 0), (0.01, 1), (0.25, 2), (0.5, 5), (1.0, 9)] {
+            let mut value = whole.clone();
+            assert_eq!(drift(&mut value, share), expected, "{share}");
+            assert_eq!(value == whole, expected == 0, "{share}");
+        }
+        assert_eq!(drift(&mut json!([1, 2]), 1.0), 0);
+    }
+}

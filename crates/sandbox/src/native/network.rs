@@ -1,0 +1,73 @@
+//! The network that a sandbox is given, before and while it is there.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use menace_enter::root::{ALL_TRUSTED, TRUSTED};
+use menace_enter::tun::Interface;
+use menace_model::network::{Network as Asked, NetworkSpec};
+use menace_net::{Authority, LONGEST_PACKET, Network, SANDBOX_V4, SANDBOX_V6};
+
+use crate::SandboxError;
+
+/// A network that was asked for.
+pub(super) struct Planned {
+    spec: NetworkSpec,
+    /// Who vouches for mocks.
+    authority: Option<Arc<Authority>>,
+}
+
+/// What every sandbox with a network has.
+pub(super) const INTERFACE: Interface =
+    Interface { v4: SANDBOX_V4, v6: SANDBOX_V6, longest_packet: LONGEST_PACKET };
+
+/// Variables by which programs are told what to trust, beside what the system trusts.
+const TRUST: [(&str, &str); 7] = [
+    ("SSL_CERT_FILE", ALL_TRUSTED),
+    ("REQUESTS_CA_BUNDLE", ALL_TRUSTED),
+    ("CURL_CA_BUNDLE", ALL_TRUSTED),
+    ("GIT_SSL_CAINFO", ALL_TRUSTED),
+    ("PIP_CERT", ALL_TRUSTED),
+    ("AWS_CA_BUNDLE", ALL_TRUSTED),
+    ("NODE_EXTRA_CA_CERTS", TRUSTED),
+];
+
+impl Planned {
+    /// The network that a spec asks for; `None` if it asks for none.
+    pub(super) fn of(asked: &Asked) -> Result<Option<Self>, SandboxError> {
+        let Asked::Managed(spec) = asked else { return Ok(None) };
+        check(spec)?;
+        let authority = spec.mocks.as_ref().map(|_| Authority::new()).transpose();
+        let authority = authority
+            .map_err(|error| SandboxError::Protocol(format!("no certificate could be made: {error}")))?
+            .map(Arc::new);
+        Ok(Some(Self { spec: (**spec).clone(), authority }))
+    }
+
+    /// What programs are to trust.
+    pub(super) fn trusted(&self) -> Option<String> {
+        self.authority.as_ref().map(|authority| authority.certificate())
+    }
+
+    /// Variables for programs.
+    pub(super) fn variables(&self) -> impl Iterator<Item = (String, String)> {
+        let is_needed = self.authority.is_some();
+        TRUST.iter().filter(move |_| is_needed).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+    }
+
+    /// Takes the other end of the sandbox's interface.
+    pub(super) fn start(self, interface: Option<OwnedFd>) -> Result<Network, SandboxError> {
+        let interface = interface
+            .ok_or_else(|| SandboxError::Protocol("a sandbox did not hand over its interface".into()))?;
+        Network::start(interface, self.spec, self.authority)
+            .map_err(SandboxError::io("start the network of a sandbox"))
+    }
+}
+
+/// Refuses what no network can be like.
+pub(super) fn check(spec: &NetworkSpec) -> Result<(), SandboxError> {
+    menace_net::check(spec).map_err(|problem| SandboxError::Refused {
+        problem,
+        hint: "shares are between 0 and 1, and a rate is above 0".into(),
+    })
+}

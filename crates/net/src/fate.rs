@@ -3,6 +3,7 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
+use menace_model::chance::{mixed, share};
 use menace_model::network::{Distribution, Link};
 
 /// What becomes of a packet.
@@ -33,7 +34,7 @@ impl Chance {
 
     /// A number from 0 to below 1, for a packet and a question about it.
     fn share(self, packet: u64, question: u64) -> f64 {
-        (mixed(mixed(self.0 ^ packet) ^ question) >> 11) as f64 / (1_u64 << 53) as f64
+        share(mixed(mixed(self.0 ^ packet) ^ question))
     }
 
     /// What becomes of the packet with this number.
@@ -60,14 +61,6 @@ impl Chance {
         let seconds = link.delay.as_secs_f64() + spread * link.jitter.as_secs_f64();
         Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(link.delay)
     }
-}
-
-/// A well mixed number (the last step of splitmix64).
-fn mixed(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ (state >> 31)
 }
 
 #[cfg(test)]

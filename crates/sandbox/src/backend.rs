@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
     Capabilities, ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats,
@@ -74,6 +75,9 @@ pub trait Sandbox: Send + Sync {
 
     /// Lets other rules hold on its network from now on. Connections that they do not allow are broken off.
     async fn change_network(&self, spec: NetworkSpec) -> Result<(), SandboxError>;
+
+    /// How often system calls were made to go wrong, rule by rule.
+    async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError>;
 
     /// Stops every process in it until [`Sandbox::resume`]. Pausing twice is the same as once.
     async fn pause(&self) -> Result<(), SandboxError>;

@@ -7,6 +7,7 @@ mod backend;
 mod environment;
 mod error;
 pub mod fake;
+mod faults;
 pub mod native;
 pub mod probe;
 mod snapshot;

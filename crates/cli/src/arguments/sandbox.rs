@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use menace_model::faults::FaultRule;
 use menace_model::sandbox::{Access, Mount, User};
 use menace_model::settings::{Bytes, Cores, SettingValue};
 
@@ -63,6 +64,10 @@ pub(crate) struct SandboxRun {
     pub(crate) env: Vec<(String, String)>,
     #[command(flatten, next_help_heading = "Network")]
     pub(crate) network: NetworkArguments,
+    /// System calls that go wrong: CALL=ERROR, CALL=TIME or write=corrupt, with ,rate=PERCENT ,path=PATTERN ,fd=NUMBER;
+    /// can be repeated (open, read, write, fsync, rename, unlink, mkdir, truncate, stat, connect, sendto, recvfrom)
+    #[arg(long, value_name = "CALL=FAULT")]
+    pub(crate) fault: Vec<FaultRule>,
     /// Who the command is inside: UID or UID:GID
     #[arg(long, value_name = "UID[:GID]", value_parser = user)]
     pub(crate) user: Option<User>,

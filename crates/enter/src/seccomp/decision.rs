@@ -8,6 +8,8 @@
 pub enum Answer {
     /// The kernel carries out the call.
     Allow,
+    /// The supervisor says what becomes of it, where there is one; otherwise the kernel carries it out.
+    Ask,
     /// The call fails with `ENOSYS`, as on a kernel that does not know it, and nobody hears of it: libraries
     /// try such calls and have another way.
     Absent,

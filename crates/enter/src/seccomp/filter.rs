@@ -31,16 +31,25 @@ pub fn install() -> io::Result<()> {
 /// Restricts the interpreter of a zygote: to the calls of the table and those with which its copies make sandboxes for
 /// calls. The copies restrict themselves further.
 pub fn install_for_zygote() -> io::Result<()> {
-    give_to_kernel(&compile(&ranges(table::WAY_IN), Reporting::Nobody), 0)?;
+    give_to_kernel(&compile(&ranges(table::WAY_IN, &[]), Reporting::Nobody), 0)?;
     Ok(())
 }
 
 /// As [`install`], and every refused call waits for the answer of a supervisor, see [`super::Denials`].
 ///
+/// The supervisor is asked about some calls, too. It has to refuse those that the table refuses, and may let the kernel
+/// go on with the others: the arguments that the table looks at are numbers, which cannot change meanwhile.
+///
 /// The descriptor must reach the supervisor and must not stay here: who holds it could answer for itself. When
 /// nobody holds it any more, refused calls fail with `ENOSYS`.
-pub fn install_with_listener() -> io::Result<OwnedFd> {
-    let program = compiled(Reporting::Listener);
+pub fn install_with_listener(asked: &[u32]) -> io::Result<OwnedFd> {
+    let own;
+    let program = if asked.is_empty() {
+        compiled(Reporting::Listener)
+    } else {
+        own = compile(&ranges(&[], asked), Reporting::Listener);
+        &own
+    };
     let listen = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER;
     // A signal that arrives while the supervisor looks at a call would restart the call, and it would be
     // counted twice. Linux 5.19 and later can wait for the supervisor instead.
@@ -67,7 +76,7 @@ pub(super) fn compiled(reporting: Reporting) -> &'static [sock_filter] {
         Reporting::Nobody => &SILENT,
         Reporting::Listener => &REPORTED,
     };
-    program.get_or_init(|| compile(&ranges(&[]), reporting))
+    program.get_or_init(|| compile(&ranges(&[], &[]), reporting))
 }
 
 fn give_to_kernel(program: &[sock_filter], flags: libc::c_ulong) -> io::Result<RawFd> {
@@ -117,8 +126,9 @@ pub(super) struct Range {
     pub(super) decision: Decision,
 }
 
-/// All numbers there can be, with neighbours of one answer joined. Some may be allowed whatever the table says.
-pub(super) fn ranges(allowed: &[u32]) -> Vec<Range> {
+/// All numbers there can be, with neighbours of one answer joined. Some may be allowed whatever the table says, and the
+/// supervisor asked about some that are allowed.
+pub(super) fn ranges(allowed: &[u32], asked: &[u32]) -> Vec<Range> {
     let mut rows: Vec<_> = table::rows().collect();
     rows.sort_by_key(|row| row.number);
     let mut ranges = vec![Range { first: 0, decision: ABSENT }];
@@ -127,7 +137,12 @@ pub(super) fn ranges(allowed: &[u32]) -> Vec<Range> {
         if row.number > next {
             extend(&mut ranges, next, ABSENT);
         }
-        let decision = if allowed.contains(&row.number) { ALLOW } else { row.decision };
+        let decision = match row.decision {
+            _ if allowed.contains(&row.number) => ALLOW,
+            Decision::Give(Answer::Absent | Answer::Refuse(_)) => row.decision,
+            _ if asked.contains(&row.number) => Decision::Give(Answer::Ask),
+            decision => decision,
+        };
         extend(&mut ranges, row.number, decision);
         next = row.number + 1;
     }
@@ -152,7 +167,8 @@ fn extend(ranges: &mut Vec<Range>, first: u32, decision: Decision) {
 
 fn action(answer: Answer, reporting: Reporting) -> u32 {
     match (answer, reporting) {
-        (Answer::Allow, _) => libc::SECCOMP_RET_ALLOW,
+        (Answer::Allow, _) | (Answer::Ask, Reporting::Nobody) => libc::SECCOMP_RET_ALLOW,
+        (Answer::Ask, Reporting::Listener) => libc::SECCOMP_RET_USER_NOTIF,
         (Answer::Absent, _) => fail_with(libc::ENOSYS),
         (Answer::Refuse(error), Reporting::Nobody) => fail_with(error),
         (Answer::Refuse(_), Reporting::Listener) => libc::SECCOMP_RET_USER_NOTIF,

@@ -173,7 +173,7 @@ fn what_is_refused_on_purpose_is_refused() {
 
 #[test]
 fn a_zygote_may_make_sandboxes_and_nothing_else_that_is_refused() {
-    let program = compile(&ranges(table::WAY_IN), Reporting::Nobody);
+    let program = compile(&ranges(table::WAY_IN, &[]), Reporting::Nobody);
     for row in table::rows() {
         let given = interpret(&program, ARCHITECTURE, row.number, &[0x1000_0000, 0, 0, 0, 0, 0]);
         let usual =

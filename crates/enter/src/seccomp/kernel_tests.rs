@@ -100,7 +100,7 @@ impl Supervised {
         assert_ne!(child, -1);
         if child == 0 {
             no_new_privileges().unwrap();
-            let listener = install_with_listener().unwrap().into_raw_fd();
+            let listener = install_with_listener(&[]).unwrap().into_raw_fd();
             io::Write::write_all(&mut sender, &listener.to_ne_bytes()).unwrap();
             let code = run();
             // SAFETY: ends the child without the destructors of the test harness.
@@ -262,7 +262,7 @@ fn compilers_and_shells_work_under_the_filter() {
 fn exec_does_not_pass_the_listener_on() {
     forked_child::run(|| {
         no_new_privileges().unwrap();
-        let listener = install_with_listener().unwrap();
+        let listener = install_with_listener(&[]).unwrap();
         let flags = rustix::io::fcntl_getfd(&listener).unwrap();
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
     });

@@ -11,5 +11,5 @@ mod table;
 
 pub use decision::{Answer, Decision, Look};
 pub use filter::{install, install_for_zygote, install_with_listener, prepare};
-pub use notify::Denials;
+pub use notify::{Denials, receive, refusal, send};
 pub use table::{Row, answer, row, rows};

@@ -44,7 +44,8 @@ impl Denials {
         mem::take(&mut self.counts).into_iter().map(|(number, count)| (name(number), count)).collect()
     }
 
-    fn count(&mut self, call: &libc::seccomp_data) {
+    /// Counts a refused call that somebody else answers.
+    pub fn count(&mut self, call: &libc::seccomp_data) {
         *self.counts.entry(call.nr.cast_unsigned()).or_default() += 1;
     }
 }
@@ -57,11 +58,11 @@ fn name(number: u32) -> String {
 ///
 /// The process cannot change a call that waits: the kernel copied number and arguments, and the rules follow no
 /// pointers.
-pub(super) fn refusal(call: &libc::seccomp_notif) -> libc::seccomp_notif_resp {
+pub fn refusal(call: &libc::seccomp_notif) -> libc::seccomp_notif_resp {
     let error = match table::answer(call.data.nr.cast_unsigned(), &call.data.args) {
         Answer::Refuse(error) => error,
         // Our filter reports refused calls only. Were there another one, its calls would not pass here either.
-        Answer::Allow | Answer::Absent => libc::EPERM,
+        Answer::Allow | Answer::Ask | Answer::Absent => libc::EPERM,
     };
     libc::seccomp_notif_resp { id: call.id, val: 0, error: -error, flags: 0 }
 }
@@ -76,7 +77,7 @@ fn is_readable(listener: BorrowedFd<'_>) -> io::Result<bool> {
 ///
 /// It does not block after a poll found the listener readable: the kernel counts a call when it is made and never
 /// takes the count back, so that a call that vanished shows as `ENOENT`.
-pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Option<libc::seccomp_notif>> {
+pub fn receive(listener: BorrowedFd<'_>) -> io::Result<Option<libc::seccomp_notif>> {
     // SAFETY: the structure is made of integers, for which zero is a value; the kernel demands zeros here.
     let mut call: libc::seccomp_notif = unsafe { mem::zeroed() };
     // SAFETY: the request number says that the kernel writes one `seccomp_notif`, and `call` is one.
@@ -94,7 +95,7 @@ pub(super) fn receive(listener: BorrowedFd<'_>) -> io::Result<Option<libc::secco
 
 /// Tries again when a signal interrupts it: the call was taken from the listener, and the process would wait for
 /// its answer for ever.
-pub(super) fn send(listener: BorrowedFd<'_>, response: &libc::seccomp_notif_resp) -> io::Result<()> {
+pub fn send(listener: BorrowedFd<'_>, response: &libc::seccomp_notif_resp) -> io::Result<()> {
     let response: *const libc::seccomp_notif_resp = response;
     loop {
         // SAFETY: the request number says that the kernel reads one `seccomp_notif_resp`; it points to one.

@@ -26,6 +26,8 @@ pub struct Capabilities {
     pub read_write: bool,
     /// Sandboxes can have a network whose every packet is seen.
     pub network: bool,
+    /// System calls can be made to go wrong.
+    pub faults: bool,
 }
 
 /// What can be limited or counted.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::faults::FaultRule;
 use crate::network::Network;
 
 /// Where the files of the user are inside a sandbox. It is also the home directory and the first working directory.
@@ -26,6 +27,10 @@ pub struct SandboxSpec {
     pub network: Network,
     /// Who they are inside.
     pub user: User,
+    /// System calls that go wrong on purpose.
+    pub faults: Vec<FaultRule>,
+    /// Where the chance of faults begins.
+    pub fault_seed: u64,
 }
 
 /// What is in `/workspace` at first.

@@ -7,7 +7,6 @@ mod plausible;
 mod respond;
 mod rules;
 mod server;
-mod wildcard;
 
 pub use authority::Authority;
 pub use rules::{MockError, prepare};
@@ -15,7 +14,7 @@ pub(crate) use server::{Conversation, Server};
 
 use menace_model::network::{Fallback, MockRule, NetworkSpec};
 
-use self::wildcard::fits;
+use menace_model::text::fits;
 
 /// Whether somebody answers for this host on this port.
 pub(crate) fn answers(spec: &NetworkSpec, host: &str, port: u16) -> bool {

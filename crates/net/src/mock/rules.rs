@@ -8,7 +8,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use menace_model::network::{MockFault, MockRule, Mocks};
 
-use super::wildcard::{fits, fits_path};
+use menace_model::text::{fits, fits_path};
 
 /// The largest file that a mock answers with.
 const LARGEST_FILE: u64 = 64 << 20;

@@ -96,6 +96,12 @@ fn check_limits(spec: &SandboxSpec) -> Result<(), SandboxError> {
     if spec.network != Network::None {
         return Err(no_network());
     }
+    if !spec.faults.is_empty() {
+        return Err(SandboxError::Refused {
+            problem: "the fake backend makes no system calls that could fail".to_owned(),
+            hint: "ask capabilities().faults first, or use the native backend".to_owned(),
+        });
+    }
     let limits = &spec.limits;
     let asked = [
         ("memory", limits.memory.is_some()),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{ExecOutcome, ExecRequest, FileChanges, Isolation, Stats, Usage, WORKSPACE};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
@@ -170,6 +171,10 @@ impl Sandbox for FakeSandbox {
     async fn change_network(&self, _: NetworkSpec) -> Result<(), SandboxError> {
         self.machine.check_alive()?;
         Err(no_network())
+    }
+
+    async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError> {
+        Ok(Vec::new())
     }
 
     async fn pause(&self) -> Result<(), SandboxError> {

@@ -102,6 +102,7 @@ impl Backend for NativeBackend {
             reports_denied: true,
             any_user: true,
             read_write: true,
+            faults: true,
             network: Path::new("/dev/net/tun").exists(),
         }
     }

@@ -1,5 +1,6 @@
 //! How a sandbox is ordered: what the launcher is told, what comes after the order, and waiting until it is there.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -73,6 +74,7 @@ pub(super) fn order(
         born_in_cgroup: group.is_some_and(|group| group.clone_into().is_some()),
         joins_later: !shared.hierarchies.has_version_2(),
         kind: extras.kind,
+        asked: crate::faults::numbers(&spec.faults),
         interface: network.map(|_| INTERFACE),
         trusted: network.and_then(Planned::trusted),
     }
@@ -107,8 +109,9 @@ pub(super) struct Launched {
     pub(super) socket: Socket,
     pub(super) first_process: AsyncFd<OwnedFd>,
     pub(super) left_out: Vec<String>,
-    /// The other end of its interface.
-    pub(super) interface: Option<OwnedFd>,
+    /// The other end of its interface and the descriptor for whoever is asked about system calls, as far as there are
+    /// any.
+    pub(super) handed_over: VecDeque<OwnedFd>,
 }
 
 /// A sandbox that was ordered and is not ready yet. Dropping it ends it.
@@ -174,9 +177,7 @@ impl Launch {
         while first_process.is_none() || ready.is_none() {
             match self.socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {
                 Some((Report::Born, mut handles)) => first_process = handles.pop(),
-                Some((Report::Ready { left_out }, mut interface)) => {
-                    ready = Some((left_out, interface.pop()));
-                }
+                Some((Report::Ready { left_out }, handed_over)) => ready = Some((left_out, handed_over)),
                 Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
                 Some((report, _)) => {
                     return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
@@ -184,11 +185,11 @@ impl Launch {
                 None => return Err(SandboxError::Protocol("a sandbox ended before it was ready".into())),
             }
         }
-        let (handle, (left_out, interface)) =
+        let (handle, (left_out, handed_over)) =
             first_process.zip(ready).expect("the loop ends when both are there");
         // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
         let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
             .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
-        Ok(Launched { socket: self.socket, first_process: handle, left_out, interface })
+        Ok(Launched { socket: self.socket, first_process: handle, left_out, handed_over: handed_over.into() })
     }
 }

@@ -17,6 +17,7 @@ use super::pipes::{Kept, Reading};
 use super::protocol::{End, Report, Request};
 use super::sandbox::{Life, NativeSandbox};
 use super::wire::{Answers, Wire};
+use crate::faults::Supervisor;
 use crate::{Event, Process, SandboxError};
 
 /// How much is read at once.
@@ -30,6 +31,8 @@ pub(super) struct NativeProcess {
     program: String,
     directory: PathBuf,
     wire: Arc<Wire>,
+    /// Who is asked about system calls, and so knows which were refused.
+    supervisor: Option<Arc<Supervisor>>,
     life: Arc<Life>,
     group: Arc<Option<Group>>,
     answers: Answers,
@@ -118,6 +121,7 @@ impl NativeProcess {
             program: command.program,
             directory: command.directory,
             wire: Arc::clone(&sandbox.wire),
+            supervisor: sandbox.supervisor.clone(),
             life: Arc::clone(&sandbox.life),
             answers,
             stdin: Stdin::Open(command.stdin),
@@ -260,6 +264,8 @@ impl NativeProcess {
             usage.peak_rss_bytes = now.peak_rss_bytes.or(usage.peak_rss_bytes);
             oom = group.oom_kills()?.unwrap_or(0) > self.before.oom_kills;
         }
+        let mut denied = end.denied;
+        denied.extend(self.supervisor.iter().flat_map(|supervisor| supervisor.take_denied()));
         let was_killed = self.verdict != Verdict::None;
         Ok(ExecOutcome {
             exit_code: end.exit_code.filter(|_| !was_killed),
@@ -268,7 +274,7 @@ impl NativeProcess {
             cpu_exceeded: self.verdict == Verdict::CpuExceeded || end.signal == Some(libc::SIGXCPU),
             oom,
             disk_full: end.disk_full,
-            denied: end.denied,
+            denied,
             wall_ms,
             usage,
             stdout: String::new(),

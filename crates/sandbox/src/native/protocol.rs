@@ -39,6 +39,8 @@ pub(crate) struct Order {
     pub(crate) kind: Kind,
     /// The interface that the sandbox has beside its loopback.
     pub(crate) interface: Option<Interface>,
+    /// Numbers of system calls that somebody outside is asked about.
+    pub(crate) asked: Vec<u32>,
     /// The certificate of an authority that programs inside are to trust.
     pub(crate) trusted: Option<String>,
 }
@@ -121,7 +123,8 @@ pub(crate) enum Work {
 pub(crate) enum Report {
     /// From the launcher; with it comes a handle on the process.
     Born,
-    /// Everything is in place. With it comes the other end of the interface, if there is to be one.
+    /// Everything is in place. With it come the other end of the interface, if there is to be one,
+    /// and the descriptor for whoever is asked about system calls, if somebody outside is.
     Ready { left_out: Vec<String> },
     /// A step failed, and the process is at its end.
     Failed(StepError),

@@ -1,12 +1,13 @@
 //! One native sandbox, as its caller holds it.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
+use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
     Controller, ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats, Usage,
@@ -24,6 +25,7 @@ use super::network::{Planned, check};
 use super::process::NativeProcess;
 use super::protocol::{Inspection, Kind, Report, Request};
 use super::wire::{Answers, Wire};
+use crate::faults::Supervisor;
 use crate::{Process, Sandbox, SandboxError, Snapshot};
 
 /// A native sandbox.
@@ -40,6 +42,8 @@ pub(super) struct NativeSandbox {
     left_out: Vec<String>,
     is_destroyed: AtomicBool,
     network: Option<Network>,
+    /// Who is asked about system calls.
+    pub(super) supervisor: Option<Arc<Supervisor>>,
 }
 
 /// The first process of a sandbox, with which everything else in it ends.
@@ -131,8 +135,13 @@ impl NativeSandbox {
             None => None,
             Some(request) => Some(launch.ask_for(&spec, shared, request, counts_cpu).await?),
         };
-        let Launched { socket, first_process, left_out: steps_left_out, interface } = launch.finish().await?;
-        let network = network.map(|planned| planned.start(interface)).transpose()?;
+        let Launched { socket, first_process, left_out: steps_left_out, mut handed_over } =
+            launch.finish().await?;
+        let network = match network {
+            None => None,
+            Some(planned) => Some(planned.start(handed_over.pop_front())?),
+        };
+        let supervisor = supervise(&spec, handed_over.pop_front(), &first_process)?.map(Arc::new);
         let (wire, listening, answers) = Wire::start(socket);
         let life = Life { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
         let sandbox = Self {
@@ -147,6 +156,7 @@ impl NativeSandbox {
             left_out: kept.left_out.into_iter().chain(steps_left_out).collect(),
             is_destroyed: AtomicBool::new(false),
             network,
+            supervisor,
         };
         let process = command.map(|command| NativeProcess::of_new_sandbox(&sandbox, command, answers));
         Ok((sandbox, process))
@@ -292,6 +302,10 @@ impl Sandbox for NativeSandbox {
         Ok(())
     }
 
+    async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError> {
+        Ok(self.supervisor.as_ref().map(|supervisor| supervisor.report()).unwrap_or_default())
+    }
+
     async fn pause(&self) -> Result<(), SandboxError> {
         self.check_alive()?;
         if self.life.is_paused.swap(true, Ordering::AcqRel) {
@@ -357,6 +371,30 @@ impl NativeSandbox {
     fn can_freeze(&self) -> bool {
         self.shared.hierarchies.controllers().contains_key(&Controller::Freezer)
     }
+}
+
+/// Begins to answer for the system calls that are to go wrong.
+fn supervise(
+    spec: &SandboxSpec,
+    listener: Option<OwnedFd>,
+    first_process: &AsyncFd<OwnedFd>,
+) -> Result<Option<Supervisor>, SandboxError> {
+    if spec.faults.is_empty() {
+        return Ok(None);
+    }
+    let listener = listener
+        .ok_or_else(|| SandboxError::Protocol("a sandbox did not hand over its system calls".into()))?;
+    let ours = executable_of(first_process.get_ref()).unwrap_or_default();
+    Supervisor::start(listener, &spec.faults, spec.fault_seed, ours)
+        .map(Some)
+        .map_err(SandboxError::io("start to answer for system calls"))
+}
+
+/// What a process executes; nothing if it hides that.
+fn executable_of(process: &OwnedFd) -> Option<PathBuf> {
+    let information = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
+    let number = information.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim();
+    std::fs::read_link(format!("/proc/{number}/exe")).ok()
 }
 
 fn no_network() -> SandboxError {

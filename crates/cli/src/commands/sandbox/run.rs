@@ -4,6 +4,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use anyhow::Context;
+use menace_model::faults::FaultCount;
 use menace_model::network::NetworkReport;
 use menace_model::sandbox::{
     ExecOutcome, ExecRequest, FileChanges, Isolation, Limits, SandboxSpec, Workspace,
@@ -28,6 +29,7 @@ struct RunReport {
     isolation: Isolation,
     #[serde(flatten)]
     network: NetworkReport,
+    faults: Vec<FaultCount>,
 }
 
 pub(super) fn run(arguments: SandboxRun) -> anyhow::Result<Exit> {
@@ -76,6 +78,8 @@ fn spec(arguments: &SandboxRun) -> anyhow::Result<SandboxSpec> {
         },
         network: super::network::network(&arguments.network)?,
         user: arguments.user.unwrap_or_default(),
+        faults: arguments.fault.clone(),
+        fault_seed: arguments.network.seed,
     })
 }
 
@@ -109,7 +113,8 @@ async fn report(
     let (files_written, files_deleted) =
         changes.map(|FileChanges { written, deleted }| (written, deleted)).unzip();
     let network = sandbox.network().await?;
-    let report = RunReport { outcome, files_written, files_deleted, isolation, network };
+    let faults = sandbox.faults().await?;
+    let report = RunReport { outcome, files_written, files_deleted, isolation, network, faults };
     print_json(&report)?;
     Ok(report.outcome)
 }

@@ -80,7 +80,8 @@ pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepErr
     match order.kind {
         Kind::Final => {
             inside.landlock_abi = restrict_files(order, &inside)?;
-            inside.refusals = Some(seccomp::install_with_listener().step(|| "filter system calls")?);
+            inside.refusals =
+                Some(seccomp::install_with_listener(&order.asked).step(|| "filter system calls")?);
         }
         // Whoever is restricted by Landlock cannot mount anything, as the copies of the interpreter have to.
         Kind::Base => seccomp::install_for_zygote().step(|| "filter system calls")?,

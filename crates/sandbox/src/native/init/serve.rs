@@ -84,12 +84,13 @@ fn go_in(
         .and_then(|joined| enter(order, &joined));
     match result {
         Ok(mut inside) => {
-            let interface = inside.interface.take();
+            let listener = if order.asked.is_empty() { None } else { inside.refusals.take() };
+            let handed_over: Vec<OwnedFd> = inside.interface.take().into_iter().chain(listener).collect();
             let left_out = inside.scratch.left_out.clone();
             block_signals(&[libc::SIGCHLD]);
-            let descriptors: Vec<_> = interface.iter().map(AsFd::as_fd).collect();
+            let descriptors: Vec<_> = handed_over.iter().map(AsFd::as_fd).collect();
             send(channel, &Report::Ready { left_out }, &descriptors).map_err(drop)?;
-            drop(interface);
+            drop(handed_over);
             Ok(Init {
                 inside,
                 jobs: Vec::new(),

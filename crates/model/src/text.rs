@@ -1,12 +1,12 @@
 //! Patterns with stars.
 
 /// Whether a text fits a pattern, in which `*` stands for anything.
-pub(super) fn fits(pattern: &str, text: &str) -> bool {
+pub fn fits(pattern: &str, text: &str) -> bool {
     matches(&tokens(pattern, false), text.as_bytes())
 }
 
 /// Whether a path fits a pattern, in which `*` stands for anything between slashes and `**` for anything.
-pub(super) fn fits_path(pattern: &str, path: &str) -> bool {
+pub fn fits_path(pattern: &str, path: &str) -> bool {
     matches(&tokens(pattern, true), path.as_bytes())
 }
 

@@ -1,0 +1,289 @@
+//! System calls that fail, take long or write something else on purpose.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{Percent, SettingValue};
+
+/// Calls of one kind and what goes wrong with them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FaultRule {
+    /// Which calls.
+    pub call: FaultyCall,
+    /// What goes wrong.
+    pub fault: Fault,
+    /// With which share of them; chance depends on the seed and on how many such calls there were before.
+    #[serde(default = "all")]
+    pub rate: f64,
+    /// The path of the file that it is about, with `*` for any part; without it any. A call without a path or file never
+    /// has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// The descriptor that it is about; without it any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub descriptor: Option<i32>,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fault {
+    /// It fails with this error and does nothing.
+    Error(ErrorName),
+    /// It takes so much longer, in milliseconds.
+    DelayMs(u64),
+    /// Other bytes are written than those that were given; nobody is told.
+    Corrupt,
+}
+
+/// Kinds of calls, each with all its variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "they are what their manual pages say")]
+pub enum FaultyCall {
+    Open,
+    Read,
+    Write,
+    Fsync,
+    Rename,
+    Unlink,
+    Mkdir,
+    Truncate,
+    Stat,
+    Connect,
+    Sendto,
+    Recvfrom,
+}
+
+impl FaultyCall {
+    /// All of them, with their names.
+    pub const ALL: [(Self, &'static str); 12] = [
+        (Self::Open, "open"),
+        (Self::Read, "read"),
+        (Self::Write, "write"),
+        (Self::Fsync, "fsync"),
+        (Self::Rename, "rename"),
+        (Self::Unlink, "unlink"),
+        (Self::Mkdir, "mkdir"),
+        (Self::Truncate, "truncate"),
+        (Self::Stat, "stat"),
+        (Self::Connect, "connect"),
+        (Self::Sendto, "sendto"),
+        (Self::Recvfrom, "recvfrom"),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(call, _)| *call == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// Errors that calls can be made to fail with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[expect(missing_docs, reason = "they are what errno(3) says")]
+pub enum ErrorName {
+    Eio,
+    Enospc,
+    Edquot,
+    Eacces,
+    Eperm,
+    Enoent,
+    Erofs,
+    Emfile,
+    Eintr,
+    Eagain,
+    Econnrefused,
+    Econnreset,
+    Ehostunreach,
+    Enetunreach,
+    Etimedout,
+    Epipe,
+}
+
+impl ErrorName {
+    /// All of them, with their names and numbers on Linux.
+    const ALL: [(Self, &'static str, i32); 16] = [
+        (Self::Eio, "EIO", 5),
+        (Self::Enospc, "ENOSPC", 28),
+        (Self::Edquot, "EDQUOT", 122),
+        (Self::Eacces, "EACCES", 13),
+        (Self::Eperm, "EPERM", 1),
+        (Self::Enoent, "ENOENT", 2),
+        (Self::Erofs, "EROFS", 30),
+        (Self::Emfile, "EMFILE", 24),
+        (Self::Eintr, "EINTR", 4),
+        (Self::Eagain, "EAGAIN", 11),
+        (Self::Econnrefused, "ECONNREFUSED", 111),
+        (Self::Econnreset, "ECONNRESET", 104),
+        (Self::Ehostunreach, "EHOSTUNREACH", 113),
+        (Self::Enetunreach, "ENETUNREACH", 101),
+        (Self::Etimedout, "ETIMEDOUT", 110),
+        (Self::Epipe, "EPIPE", 32),
+    ];
+
+    /// Its number.
+    pub fn number(self) -> i32 {
+        Self::ALL.iter().find(|(error, ..)| *error == self).map_or(5, |(.., number)| *number)
+    }
+}
+
+/// What was made to go wrong.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FaultCount {
+    /// The rule.
+    #[serde(flatten)]
+    pub rule: FaultRule,
+    /// Calls that it is about.
+    pub seen: u64,
+    /// Those with which something went wrong.
+    pub fired: u64,
+}
+
+/// A text that is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{text}' is no fault: {problem}")]
+pub struct FaultRuleError {
+    text: String,
+    problem: String,
+}
+
+impl FromStr for FaultRule {
+    type Err = FaultRuleError;
+
+    /// Reads `write=EIO`, `write=corrupt,rate=10%,path=/workspace/*` or `fsync=200ms`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = |problem: String| FaultRuleError { text: text.to_owned(), problem };
+        let mut parts = text.split(',');
+        let (call, fault) = parts
+            .next()
+            .and_then(|part| part.split_once('='))
+            .ok_or_else(|| wrong("expected CALL=ERROR, CALL=TIME or write=corrupt".into()))?;
+        let mut rule = Self {
+            call: read_call(call).map_err(wrong)?,
+            fault: read_fault(fault).map_err(wrong)?,
+            rate: 1.0,
+            path: None,
+            descriptor: None,
+        };
+        for part in parts {
+            match part.split_once('=') {
+                Some(("rate", share)) => {
+                    let share = Percent::parse(share)
+                        .ok_or_else(|| wrong(format!("rate is {}", Percent::accepted())))?;
+                    rule.rate = share.get() / 100.0;
+                }
+                Some(("path", path)) if path.starts_with(['/', '*']) => rule.path = Some(path.to_owned()),
+                Some(("path", _)) => return Err(wrong("a path begins with / or *".into())),
+                Some(("fd", number)) => {
+                    rule.descriptor = Some(number.parse().map_err(|_| wrong("fd is a number".into()))?);
+                }
+                _ => return Err(wrong(format!("'{part}' is none of rate=PERCENT, path=PATTERN, fd=NUMBER"))),
+            }
+        }
+        if rule.fault == Fault::Corrupt && rule.call != FaultyCall::Write {
+            return Err(wrong("only what is written can be corrupted".into()));
+        }
+        Ok(rule)
+    }
+}
+
+fn read_call(name: &str) -> Result<FaultyCall, String> {
+    let known = FaultyCall::ALL.iter().find(|(_, known)| *known == name).map(|(call, _)| *call);
+    let names: Vec<&str> = FaultyCall::ALL.iter().map(|(_, name)| *name).collect();
+    known.ok_or_else(|| format!("'{name}' is none of {}", names.join(", ")))
+}
+
+fn read_fault(text: &str) -> Result<Fault, String> {
+    if text == "corrupt" {
+        return Ok(Fault::Corrupt);
+    }
+    let upper = text.to_ascii_uppercase();
+    if let Some((error, ..)) = ErrorName::ALL.iter().find(|(_, name, _)| *name == upper) {
+        return Ok(Fault::Error(*error));
+    }
+    match <Duration as SettingValue>::parse(text)
+        .filter(|_| text.starts_with(|first: char| first.is_ascii_digit()))
+    {
+        Some(delay) if delay <= Duration::from_secs(3600) => {
+            Ok(Fault::DelayMs(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)))
+        }
+        _ => {
+            let names: Vec<&str> = ErrorName::ALL.iter().map(|(_, name, _)| *name).collect();
+            Err(format!(
+                "'{text}' is no time of at most an hour, not corrupt, and none of {}",
+                names.join(", ")
+            ))
+        }
+    }
+}
+
+impl fmt::Display for FaultRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}=", self.call.name())?;
+        match self.fault {
+            Fault::Error(error) => {
+                let name =
+                    ErrorName::ALL.iter().find(|(known, ..)| *known == error).map_or("", |(_, name, _)| name);
+                formatter.write_str(name)?;
+            }
+            Fault::DelayMs(delay) => write!(formatter, "{delay}ms")?,
+            Fault::Corrupt => formatter.write_str("corrupt")?,
+        }
+        if self.rate < 1.0 {
+            write!(formatter, ",rate={}%", self.rate * 100.0)?;
+        }
+        if let Some(path) = &self.path {
+            write!(formatter, ",path={path}")?;
+        }
+        match self.descriptor {
+            Some(descriptor) => write!(formatter, ",fd={descriptor}"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_as_they_are_written() {
+        for text in [
+            "write=EIO",
+            "write=corrupt,rate=10%,path=/workspace/*",
+            "fsync=200ms,fd=3",
+            "connect=ECONNREFUSED",
+        ] {
+            let rule: FaultRule = text.parse().unwrap();
+            assert_eq!(rule.to_string(), text);
+            let json = serde_json::to_string(&rule).unwrap();
+            assert_eq!(serde_json::from_str::<FaultRule>(&json).unwrap(), rule, "{json}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused_with_what_would_be_one() {
+        for (text, problem) in [
+            ("write", "expected CALL="),
+            ("wirte=EIO", "none of open, read"),
+            ("write=EWHAT", "none of EIO"),
+            ("write=2h", "an hour"),
+            ("read=corrupt", "only what is written"),
+            ("write=EIO,rate=200%", "0 to 100"),
+            ("write=EIO,path=x", "begins with"),
+            ("write=EIO,often", "none of rate="),
+        ] {
+            let error = text.parse::<FaultRule>().unwrap_err().to_string();
+            assert!(error.contains(problem), "{error}");
+        }
+    }
+}

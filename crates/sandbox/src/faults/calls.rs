@@ -1,0 +1,85 @@
+//! Which system calls a kind of call is, and what they are about.
+
+use menace_enter::seccomp::{Answer, Decision, Row, rows};
+use menace_model::faults::{FaultRule, FaultyCall};
+
+/// Where a call says what it is about: numbers of arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// A path, relative to the directory of a descriptor or to the working directory.
+    Path {
+        directory: Option<usize>,
+        path: usize,
+    },
+    Descriptor(usize),
+}
+
+const PATH: Subject = Subject::Path { directory: None, path: 0 };
+const AT: Subject = Subject::Path { directory: Some(0), path: 1 };
+const FILE: Subject = Subject::Descriptor(0);
+
+/// The kind of a call and what it is about, by its name.
+fn kind(name: &str) -> Option<(FaultyCall, Subject)> {
+    Some(match name {
+        "open" | "creat" => (FaultyCall::Open, PATH),
+        "openat" | "openat2" => (FaultyCall::Open, AT),
+        "read" | "pread64" | "readv" | "preadv" | "preadv2" => (FaultyCall::Read, FILE),
+        "write" | "pwrite64" | "writev" | "pwritev" | "pwritev2" => (FaultyCall::Write, FILE),
+        "fsync" | "fdatasync" | "sync_file_range" | "syncfs" => (FaultyCall::Fsync, FILE),
+        "rename" => (FaultyCall::Rename, PATH),
+        "renameat" | "renameat2" => (FaultyCall::Rename, AT),
+        "unlink" | "rmdir" => (FaultyCall::Unlink, PATH),
+        "unlinkat" => (FaultyCall::Unlink, AT),
+        "mkdir" => (FaultyCall::Mkdir, PATH),
+        "mkdirat" => (FaultyCall::Mkdir, AT),
+        "truncate" => (FaultyCall::Truncate, PATH),
+        "ftruncate" | "fallocate" => (FaultyCall::Truncate, FILE),
+        "stat" | "lstat" => (FaultyCall::Stat, PATH),
+        "newfstatat" | "statx" => (FaultyCall::Stat, AT),
+        "connect" => (FaultyCall::Connect, FILE),
+        "sendto" => (FaultyCall::Sendto, FILE),
+        "recvfrom" => (FaultyCall::Recvfrom, FILE),
+        _ => return None,
+    })
+}
+
+/// The numbers of the calls that rules are about.
+pub(crate) fn numbers(rules: &[FaultRule]) -> Vec<u32> {
+    let is_meant = |row: &&Row| {
+        kind(row.name()).is_some_and(|(call, _)| rules.iter().any(|rule| rule.call == call))
+            && !matches!(row.decision, Decision::Give(Answer::Absent | Answer::Refuse(_)))
+    };
+    rows().filter(is_meant).map(|row| row.number).collect()
+}
+
+/// The kind of a call and what it is about, by its number, and its name.
+pub(super) fn look_up(number: u32) -> Option<(FaultyCall, Subject, &'static str)> {
+    let row = menace_enter::seccomp::row(number)?;
+    let (call, subject) = kind(row.name())?;
+    Some((call, subject, row.name()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_calls_that_can_be_asked_about() {
+        for (call, name) in FaultyCall::ALL {
+            let rule: FaultRule = format!("{name}=EIO").parse().unwrap();
+            let numbers = numbers(&[rule]);
+            assert!(!numbers.is_empty(), "{name}");
+            assert!(numbers.iter().all(|number| look_up(*number).unwrap().0 == call), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_the_supervisor_needs_itself_is_never_asked_about() {
+        let rules: Vec<FaultRule> =
+            FaultyCall::ALL.iter().map(|(_, name)| format!("{name}=EIO").parse().unwrap()).collect();
+        let names: Vec<_> = numbers(&rules).into_iter().map(|number| look_up(number).unwrap().2).collect();
+        for name in ["sendmsg", "recvmsg", "ioctl", "poll", "ppoll", "close", "execve", "exit_group"] {
+            assert!(!names.contains(&name), "{name}");
+        }
+    }
+}

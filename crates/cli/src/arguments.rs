@@ -243,6 +243,10 @@ pub(crate) struct WorkflowOptions {
     /// An attempt to reach the network raises RuntimeError
     #[arg(long)]
     pub(crate) safe_mode: bool,
+    /// Rules that answer requests to others, as for menace sandbox run --net mock=FILE; with --safe-mode everything
+    /// else is refused
+    #[arg(long, value_name = "FILE")]
+    pub(crate) network_mocks: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
 }

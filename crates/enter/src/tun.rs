@@ -3,7 +3,8 @@
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
@@ -21,6 +22,10 @@ pub struct Interface {
     /// The longest packet.
     pub longest_packet: u16,
 }
+
+/// Packets that wait for menace, of a program that sends more than it takes at the moment. More are lost, as they are on
+/// any interface.
+const WAITING_PACKETS: libc::c_int = 2048;
 
 /// What it is called inside.
 const NAME: &[u8] = b"net0";
@@ -46,8 +51,22 @@ pub const HEADER: usize = 10;
 /// is not for the namespace itself. Whoever holds the descriptor is the other end; each packet begins with [`HEADER`]
 /// bytes, and checksums are not calculated for packets that never leave this machine.
 pub fn make(interface: &Interface) -> Result<OwnedFd, StepError> {
+    make_at(Path::new(DEVICE), interface)
+}
+
+/// The same where the device is not to be seen: through a descriptor that was made with [`find`].
+pub fn make_through(device: BorrowedFd, interface: &Interface) -> Result<OwnedFd, StepError> {
+    make_at(&PathBuf::from(format!("/proc/self/fd/{}", device.as_raw_fd())), interface)
+}
+
+/// The device, found and not opened: it belongs to the network namespace of whoever opens it.
+pub fn find() -> Result<OwnedFd, StepError> {
+    openat(CWD, DEVICE, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).step(|| format!("open {DEVICE}"))
+}
+
+fn make_at(path: &Path, interface: &Interface) -> Result<OwnedFd, StepError> {
     let flags = OFlags::RDWR | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let device = openat(CWD, DEVICE, flags, Mode::empty()).step(|| format!("open {DEVICE}"))?;
+    let device = openat(CWD, path, flags, Mode::empty()).step(|| format!("open {DEVICE}"))?;
     let mut request = named();
     request.ifr_ifru.ifru_flags = IFF_TUN | IFF_NO_PI | IFF_VNET_HDR;
     control(&device, TUNSETIFF, &raw const request).step(|| "make a network interface")?;
@@ -67,6 +86,9 @@ fn configure_v4(interface: &Interface) -> Result<(), StepError> {
     let mut request = named();
     request.ifr_ifru.ifru_mtu = i32::from(interface.longest_packet);
     control(&socket, libc::SIOCSIFMTU, &raw const request).step(|| "set the longest packet")?;
+    let mut request = named();
+    request.ifr_ifru.ifru_metric = WAITING_PACKETS;
+    control(&socket, libc::SIOCSIFTXQLEN, &raw const request).step(|| "set how many packets wait")?;
     let mut request = named();
     request.ifr_ifru.ifru_addr = address(interface.v4);
     control(&socket, libc::SIOCSIFADDR, &raw const request).step(|| "set an address")?;

@@ -213,7 +213,7 @@ fn read_fault(text: &str) -> Result<Fault, String> {
     match <Duration as SettingValue>::parse(text)
         .filter(|_| text.starts_with(|first: char| first.is_ascii_digit()))
     {
-        Some(delay) if delay <= Duration::from_secs(3600) => {
+        Some(delay) if delay <= Duration::from_hours(1) => {
             Ok(Fault::DelayMs(u64::try_from(delay.as_millis()).unwrap_or(u64::MAX)))
         }
         _ => {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use menace_model::calls::Recipe;
+use menace_model::inventory::Effect;
 use menace_sandbox::native::CallSpec;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 use crate::circumstances::{Circumstances, Proof};
 use crate::stubs::Stub;
 use crate::target::Target;
+use crate::world::world_of;
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +38,12 @@ pub struct Call {
     /// Its docstring has examples, and they are run instead of a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub examples: bool,
+    /// Fields that its module reads from answers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
+    /// It is known to look for the world around it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_world: bool,
     /// The lines that it reaches are noted.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub covers: bool,
@@ -62,6 +70,8 @@ impl Call {
             circumstances: circumstances.clone(),
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             examples: false,
+            reads: target.reads().to_vec(),
+            needs_world: target.section.effects.contains(&Effect::Network),
             covers: false,
         }
     }
@@ -87,6 +97,7 @@ impl Call {
         CallSpec::new(request)
             .timeout(Duration::from_millis(self.timeout_ms))
             .limits(self.circumstances.limits)
+            .world(world_of(self), self.needs_world)
     }
 
     pub(crate) fn request(&self) -> Value {

@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use menace_model::faults::FaultRule;
+use menace_model::network::{Fallback, HostPattern, Mocks, NetworkSpec, Shape};
 use menace_model::presets::{FailureMode, Preset};
-use menace_sandbox::native::CallLimits;
+use menace_sandbox::native::{CallLimits, World};
 use serde::{Deserialize, Serialize};
 
 use crate::stubs::Strategy;
@@ -29,6 +31,12 @@ pub struct Circumstances {
     /// How long the call itself may take, without the import of its module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u64>,
+    /// What is around a call: who answers on the network and what happens to packets, and what goes wrong with files.
+    #[serde(default, skip_serializing_if = "World::is_empty")]
+    pub world: World,
+    /// What goes wrong upstream.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<Upstream>,
     /// What must have been seen for a call to count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<Proof>,
@@ -36,9 +44,6 @@ pub struct Circumstances {
     pub calls: usize,
     /// Nothing is done, so that others can be compared with it.
     pub is_baseline: bool,
-    /// Why none of it can be done; the cells are void.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub impossible: Option<String>,
     /// Keys of the preset that change nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_effect: Vec<String>,
@@ -51,6 +56,16 @@ pub struct Burst {
     pub threads: u32,
     /// Tasks of an event loop, for coroutines.
     pub tasks: u32,
+}
+
+/// What goes wrong with requests to others. Which of it is chosen by the chance of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Upstream {
+    /// The first so many requests of a call are refused with 503, reset, or never answered.
+    Flaky(u64),
+    /// All are answered with 401 or 403, or with bytes that mean nothing.
+    Chaotic,
 }
 
 /// What shows that something was done to a call. A call counts if one of them was seen.
@@ -68,6 +83,16 @@ pub enum Proof {
     Disk,
     /// A limit on its time was set, which is always so.
     Deadline,
+    /// Packets took longer.
+    Delayed,
+    /// Something happened to packets.
+    Disturbed,
+    /// A request to others went wrong.
+    Upstream,
+    /// Fields of an argument or of an answer were changed.
+    Drifted,
+    /// Something went wrong with a file.
+    Faulted,
 }
 
 /// How many calls a cell has.
@@ -105,20 +130,22 @@ const STRAINED_MS: u64 = 500;
 const USUAL_HOSTILITY: f64 = 30.0;
 const USUAL_MISUSE: f64 = 20.0;
 
-/// Keys whose effect needs a network between the call and the world.
-const NETWORK_KEYS: [&str; 9] = [
-    "NETWORK_LATENCY_MS",
-    "NETWORK_JITTER_MS",
-    "PACKET_LOSS",
-    "PACKET_DUPLICATION",
-    "BANDWIDTH_LIMIT",
-    "MIN_BANDWIDTH",
-    "MAX_BANDWIDTH",
-    "UPSTREAM_FAILURES",
-    "UPSTREAM_REQUESTS",
-];
 /// Keys that belong to other backends and to the adaptation of presets.
-const OTHER_KEYS: [&str; 3] = ["SECURITY_LEVEL", "OS_TYPE", "VM_SETTINGS"];
+const OTHER_KEYS: [&str; 4] = ["MIN_BANDWIDTH", "SECURITY_LEVEL", "OS_TYPE", "VM_SETTINGS"];
+/// How much longer calls may take in which somebody may wait for an answer that does not come: code that gives up after ten
+/// seconds does so in time.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(12);
+/// Requests that go wrong when a preset does not say how many.
+const FLAKY_REQUESTS: f64 = 1.0;
+/// What goes wrong with what calls write, when a preset breaks the disk: half of it.
+const FAILING_DISK: [&str; 4] = [
+    "write=ENOSPC,rate=25%,path=/workspace/*",
+    "write=EIO,rate=33%,path=/workspace/*",
+    "write=EIO,rate=50%,path=/tmp/*",
+    "fsync=EIO",
+];
+const CORRUPTING_DISK: [&str; 2] =
+    ["write=corrupt,rate=50%,path=/workspace/*", "write=corrupt,rate=50%,path=/tmp/*"];
 
 impl Circumstances {
     /// Those of a preset.
@@ -131,10 +158,11 @@ impl Circumstances {
             burst: None,
             limits: limits(preset),
             within_ms: preset.number("TIMEOUT").map(milliseconds),
+            world: World { network: Some(network(preset)), faults: Vec::new() },
+            upstream: None,
             proofs: Vec::new(),
             calls: counts.strain,
             is_baseline: preset.is_baseline(),
-            impossible: None,
             without_effect: without_effect(preset),
         };
         match preset.text("SANDBOX_STUB_STRATEGY") {
@@ -142,13 +170,7 @@ impl Circumstances {
             Some("misuse") => made.strategy = Strategy::Misuse,
             _ => {}
         }
-        let modes = preset.failure_modes();
-        let needs_network = |mode: &FailureMode| !does(*mode, &mut made.clone(), preset);
-        if !modes.is_empty() && modes.iter().all(needs_network) {
-            made.impossible =
-                Some("it needs a network that can be disturbed, which calls do not have".into());
-        }
-        for mode in modes {
+        for mode in preset.failure_modes() {
             does(mode, &mut made, preset);
         }
         made.calls = made.count(preset, counts);
@@ -193,16 +215,24 @@ impl Circumstances {
         let slower = self.limits.cpus.filter(|cpus| *cpus < 1.0).map_or(1.0, |cpus| 1.0 / cpus);
         // Many calls take longer than one, but those that wait for each other wait for ever.
         let longer = if self.burst.is_some() { 2.0 } else { 1.0 };
-        usual.mul_f64(slower * longer) + Duration::from_millis(self.within_ms.unwrap_or(0))
+        let network = self.world.network.as_ref();
+        let is_shaped = network.is_some_and(|network| !network.shape.is_clear());
+        let others = if is_shaped || self.upstream.is_some() { PATIENCE_WITH_OTHERS } else { Duration::ZERO };
+        usual.mul_f64(slower * longer) + Duration::from_millis(self.within_ms.unwrap_or(0)) + others
     }
 }
 
-/// Does what a mode says; false when that needs a network or a faulty disk.
-fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) -> bool {
+/// Does what a mode says.
+fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) {
     match mode {
         FailureMode::HostileInput => to.strategy = Strategy::Hostile,
         FailureMode::UserMisuse => to.strategy = Strategy::Misuse,
-        FailureMode::SchemaDrift => to.strategy = Strategy::Drift,
+        FailureMode::SchemaDrift => {
+            to.strategy = Strategy::Drift;
+            let drift = to.drift;
+            mocks_of(to).drift = drift;
+            to.proofs.push(Proof::Drifted);
+        }
         FailureMode::ConcurrencySpike => {
             let count = |key, usual| preset.number(key).map_or(usual, whole);
             to.burst =
@@ -219,22 +249,98 @@ fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) -> bool {
         }
         FailureMode::Disk => {
             to.limits.disk.get_or_insert(STRAINED_DISK);
-            to.proofs.push(Proof::Disk);
+            to.world.faults.extend(rules(&FAILING_DISK));
+            to.proofs.extend([Proof::Disk, Proof::Faulted]);
         }
         FailureMode::Timeout => {
             to.within_ms.get_or_insert(STRAINED_MS);
             to.proofs.push(Proof::Deadline);
         }
-        FailureMode::HighLatency
-        | FailureMode::HighLatencyApi
-        | FailureMode::LatencySpike
-        | FailureMode::FlakyUpstream
-        | FailureMode::Network
-        | FailureMode::NetworkPartition
-        | FailureMode::ChaoticFailure
-        | FailureMode::DiskCorruption => return false,
+        FailureMode::HighLatency | FailureMode::HighLatencyApi | FailureMode::LatencySpike => {
+            let shape = &mut network_of(to).shape;
+            if shape.out.delay.is_zero() {
+                *shape =
+                    disturbed(&Disturbance { latency: 200.0, jitter: 20.0, loss: 0.05, ..of_preset(preset) });
+            }
+            to.proofs.push(Proof::Delayed);
+        }
+        FailureMode::Network => {
+            let shape = &mut network_of(to).shape;
+            if shape.is_clear() {
+                *shape = disturbed(&Disturbance { loss: 0.05, rate: Some(1_000_000), ..of_preset(preset) });
+            }
+            to.proofs.push(Proof::Disturbed);
+        }
+        FailureMode::NetworkPartition => {
+            network_of(to).shape.partition = vec![HostPattern::Any];
+            to.proofs.push(Proof::Disturbed);
+        }
+        FailureMode::FlakyUpstream => {
+            let failures = preset.number("UPSTREAM_FAILURES").unwrap_or(FLAKY_REQUESTS);
+            to.upstream = Some(Upstream::Flaky(u64::from(whole(failures))));
+            to.proofs.push(Proof::Upstream);
+        }
+        FailureMode::ChaoticFailure => {
+            to.upstream = Some(Upstream::Chaotic);
+            to.world.faults.extend(rules(&CORRUPTING_DISK));
+            to.proofs.extend([Proof::Upstream, Proof::Faulted]);
+        }
+        FailureMode::DiskCorruption => {
+            to.world.faults.extend(rules(&CORRUPTING_DISK));
+            to.proofs.push(Proof::Faulted);
+        }
     }
-    true
+}
+
+fn rules(written: &[&str]) -> Vec<FaultRule> {
+    written.iter().map(|rule| rule.parse().expect("a test reads all of them")).collect()
+}
+
+/// The network of a preset: somebody plausible answers, and packets are disturbed as the preset says.
+fn network(preset: &Preset) -> NetworkSpec {
+    let mocks = Mocks { fallback: Fallback::Plausible, ..Mocks::default() };
+    NetworkSpec { mocks: Some(mocks), shape: disturbed(&of_preset(preset)), ..NetworkSpec::default() }
+}
+
+fn network_of(to: &mut Circumstances) -> &mut NetworkSpec {
+    to.world.network.get_or_insert_default()
+}
+
+fn mocks_of(to: &mut Circumstances) -> &mut Mocks {
+    network_of(to).mocks.get_or_insert_default()
+}
+
+/// What a preset says about packets, in milliseconds, shares and bits in a second.
+#[derive(Debug, Clone, Copy, Default)]
+struct Disturbance {
+    latency: f64,
+    jitter: f64,
+    loss: f64,
+    duplicate: f64,
+    rate: Option<u64>,
+}
+
+fn of_preset(preset: &Preset) -> Disturbance {
+    let number = |key| preset.number(key).unwrap_or(0.0);
+    Disturbance {
+        latency: number("NETWORK_LATENCY_MS"),
+        jitter: number("NETWORK_JITTER_MS"),
+        loss: number("PACKET_LOSS") / 100.0,
+        duplicate: number("PACKET_DUPLICATION") / 100.0,
+        rate: preset
+            .bits_per_second("BANDWIDTH_LIMIT")
+            .or_else(|| preset.bits_per_second("MAX_BANDWIDTH"))
+            .filter(|rate| *rate >= 8),
+    }
+}
+
+fn disturbed(by: &Disturbance) -> Shape {
+    let time = |milliseconds: f64| Duration::from_secs_f64(milliseconds.clamp(0.0, 600_000.0) / 1e3);
+    Shape::symmetric(time(by.latency), time(by.jitter)).both(|link| {
+        link.loss = by.loss;
+        link.duplicate = by.duplicate;
+        link.rate = by.rate;
+    })
 }
 
 fn limits(preset: &Preset) -> CallLimits {
@@ -253,8 +359,7 @@ fn share(preset: &Preset) -> f64 {
 }
 
 fn without_effect(preset: &Preset) -> Vec<String> {
-    let is_without =
-        |key: &&String| NETWORK_KEYS.contains(&key.as_str()) || OTHER_KEYS.contains(&key.as_str());
+    let is_without = |key: &&String| OTHER_KEYS.contains(&key.as_str());
     preset.values().keys().filter(is_without).cloned().collect()
 }
 
@@ -292,7 +397,11 @@ mod tests {
         assert!(burst.is_paired());
         let drift = of(Profile::SchemaDrift, Severity::High);
         assert!((drift.drift - 0.2).abs() < 1e-9);
-        assert!(of(Profile::HighLatencyApi, Severity::Low).impossible.is_some());
+        let slow = of(Profile::HighLatencyApi, Severity::High);
+        let link = slow.world.network.unwrap().shape.into;
+        assert_eq!((link.delay, link.jitter), (Duration::from_millis(250), Duration::from_millis(25)));
+        assert!((link.loss - 0.1).abs() < 1e-9);
+        assert_eq!(of(Profile::FlakyUpstream, Severity::High).upstream, Some(Upstream::Flaky(5)));
     }
 
     #[test]
@@ -300,21 +409,39 @@ mod tests {
         let made = of(r#"{"CPU_LIMIT": "0.5", "MEMORY_LIMIT": "128Mi", "TIMEOUT": 2, "PACKET_LOSS": 5}"#);
         assert_eq!((made.limits.cpus, made.limits.memory), (Some(0.5), Some(128 << 20)));
         assert_eq!((made.within_ms, made.is_baseline, made.proofs.len()), (Some(2000), false, 0));
-        assert_eq!(made.without_effect, ["PACKET_LOSS"]);
-        assert_eq!(made.timeout(Duration::from_secs(5)), Duration::from_secs(12));
+        let shape = made.world.network.clone().unwrap().shape;
+        assert!((shape.out.loss - 0.05).abs() < 1e-9 && made.without_effect.is_empty());
+        assert_eq!(made.timeout(Duration::from_secs(5)), Duration::from_secs(24));
     }
 
     #[test]
     fn a_mode_without_a_figure_has_a_usual_one() {
         let made = of(r#"{"FAILURE_MODES": "memory,disk"}"#);
         assert_eq!((made.limits.memory, made.limits.disk), (Some(STRAINED_MEMORY), Some(STRAINED_DISK)));
-        assert_eq!(made.proofs, [Proof::Memory, Proof::Disk]);
+        assert_eq!(made.proofs, [Proof::Memory, Proof::Disk, Proof::Faulted]);
         assert_eq!(of("{}").calls, 8);
     }
 
     #[test]
-    fn a_mode_that_can_be_done_is_done_beside_one_that_cannot() {
-        let made = of(r#"{"FAILURE_MODES": ["network", "hostile_input"]}"#);
-        assert_eq!((made.strategy, made.impossible), (Strategy::Hostile, None));
+    fn every_mode_does_something_and_has_a_proof_or_a_strategy() {
+        let usual = of("{}");
+        for (mode, name) in FailureMode::ALL {
+            let made = of(&format!(r#"{{"FAILURE_MODES": "{name}"}}"#));
+            let does_something = made.world != usual.world
+                || made.upstream.is_some()
+                || made.strategy != usual.strategy
+                || made.burst.is_some()
+                || made.limits != usual.limits
+                || made.within_ms.is_some();
+            assert!(does_something, "{mode:?}");
+            assert!(!made.proofs.is_empty() || made.strategy != Strategy::Typical, "{mode:?}");
+        }
+    }
+
+    #[test]
+    fn modes_are_done_beside_each_other() {
+        let made = of(r#"{"FAILURE_MODES": ["network", "hostile_input"], "BANDWIDTH_LIMIT": "2Mbps"}"#);
+        assert_eq!(made.strategy, Strategy::Hostile);
+        assert_eq!(made.world.network.unwrap().shape.out.rate, Some(2_000_000));
     }
 }

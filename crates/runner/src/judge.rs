@@ -1,6 +1,7 @@
 //! From what was seen to what it is called.
 
 use menace_model::calls::{Facts, OutcomeKind};
+use menace_model::network::{DirectionCounts, FlowRequest};
 use menace_sandbox::native::RawOutcome;
 use serde_json::Value;
 
@@ -89,8 +90,23 @@ fn has_happened(raw: &RawOutcome, call: &Call) -> bool {
         }
         Proof::Disk => raw.disk_full,
         Proof::Deadline => true,
+        Proof::Delayed => packets(raw, |counts| counts.delayed) > 0,
+        Proof::Disturbed => {
+            packets(raw, |counts| counts.lost + counts.delayed + counts.duplicated + counts.reordered) > 0
+        }
+        Proof::Upstream => requests(raw).any(|request| request.fault.is_some()),
+        Proof::Drifted => call.stub.drifted > 0 || requests(raw).any(|request| request.drifted > 0),
+        Proof::Faulted => raw.faults.iter().any(|fault| fault.fired > 0),
     };
     proofs.is_empty() || proofs.iter().any(seen)
+}
+
+fn packets(raw: &RawOutcome, count: impl Fn(&DirectionCounts) -> u64) -> u64 {
+    raw.network.flows.iter().map(|flow| count(&flow.out) + count(&flow.into)).sum()
+}
+
+fn requests(raw: &RawOutcome) -> impl Iterator<Item = &FlowRequest> {
+    raw.network.flows.iter().flat_map(|flow| &flow.requests)
 }
 
 fn not_happened(call: &Call) -> String {
@@ -100,6 +116,11 @@ fn not_happened(call: &Call) -> String {
         Proof::Memory => "it uses less than half of the memory limit",
         Proof::Disk => "it does not fill the disk",
         Proof::Deadline => "it has no deadline",
+        Proof::Delayed => "none of its packets took longer",
+        Proof::Disturbed => "nothing happened to its packets",
+        Proof::Upstream => "it asked nobody",
+        Proof::Drifted => "no field that it got was changed",
+        Proof::Faulted => "nothing that it wrote went wrong",
     };
     call.circumstances.proofs.iter().map(word).collect::<Vec<_>>().join(", and ")
 }
@@ -183,6 +204,8 @@ mod tests {
             stdout: String::new(),
             stderr: String::new(),
             truncated: false,
+            network: menace_model::network::NetworkReport::default(),
+            faults: Vec::new(),
         }
     }
 
@@ -206,6 +229,8 @@ mod tests {
             circumstances: Circumstances::of(preset, Counts::default()),
             timeout_ms: 5000,
             examples: false,
+            reads: Vec::new(),
+            needs_world: false,
             covers: false,
         }
     }

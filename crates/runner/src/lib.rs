@@ -21,10 +21,11 @@ mod statistics;
 mod stubs;
 mod target;
 mod workflow;
+mod world;
 
 pub use call::Call;
 pub use chance::Chance;
-pub use circumstances::{Burst, Circumstances, Counts, Proof};
+pub use circumstances::{Burst, Circumstances, Counts, Proof, Upstream};
 pub use coverage::ModuleCoverage;
 pub use describe::describe;
 pub use emit::test_of;

@@ -1,6 +1,8 @@
 //! What came of one call of a plan.
 
 use menace_model::calls::{Facts, OutcomeKind};
+use menace_model::faults::FaultCount;
+use menace_model::network::Flow;
 use menace_sandbox::native::RawOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,6 +60,12 @@ pub struct Measures {
     /// What the harness counted: files, connections, threads, tasks, lines.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub seen: Value,
+    /// What was seen on its network: the first flows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flows: Vec<Flow>,
+    /// System calls that went wrong on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultCount>,
     /// The beginning of what it printed.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdout: String,
@@ -66,6 +74,8 @@ pub struct Measures {
     pub stderr: String,
 }
 
+/// Flows that are kept of a call.
+const KEPT_FLOWS: usize = 20;
 /// Bytes of each stream that are kept of a call.
 const KEPT_OUTPUT: usize = 2000;
 
@@ -79,6 +89,8 @@ impl Measures {
             peak_rss_bytes: raw.usage.peak_rss_bytes,
             cpu_throttled_ms: raw.usage.cpu_throttled_ms,
             seen: raw.returned.as_ref().map_or(Value::Null, |answer| answer["seen"].clone()),
+            flows: raw.network.flows.iter().take(KEPT_FLOWS).cloned().collect(),
+            faults: raw.faults.clone(),
             stdout: beginning(&raw.stdout),
             stderr: beginning(&raw.stderr),
         }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use menace_model::calls::Described;
+use menace_model::inventory::Effect;
 
 use crate::call::Call;
 use crate::chance::Chance;
@@ -154,9 +155,6 @@ impl Planner<'_> {
         if !is_meant || self.plan.impossible.contains_key(&index) {
             return;
         }
-        if let Some(reason) = &circumstances.impossible {
-            return self.plan.void.push((index, preset, reason.clone()));
-        }
         if circumstances.burst.is_some() && target.section.name.ends_with(".__init__") {
             // Many threads that initialise one object are no use of it.
             return self.plan.void.push((index, preset, "nobody initialises one object twice".into()));
@@ -200,6 +198,20 @@ impl Planner<'_> {
                     &self.constructors,
                     self.planning.owners,
                 )?,
+            };
+            let asks_others = target.section.effects.contains(&Effect::Network);
+            let made = match made {
+                // Answers of others drift as well.
+                None if circumstances.strategy == Strategy::Drift && asks_others => stub(
+                    &target.section,
+                    described,
+                    (Strategy::Typical, 0.0),
+                    (self.planning.source, base, draw),
+                    &mut chance,
+                    &self.constructors,
+                    self.planning.owners,
+                )?,
+                made => made,
             };
             let Some(stub) = made else { continue };
             // The same call again would only say the same again, but threads meet elsewhere with another chance.

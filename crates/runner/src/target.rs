@@ -19,6 +19,14 @@ pub struct Target {
 }
 
 impl Target {
+    /// Fields that its module reads from answers of others.
+    pub fn reads(&self) -> &[String] {
+        match &self.described {
+            Some(Described::Callable { reads, .. }) => reads,
+            _ => &[],
+        }
+    }
+
     /// `module:qualname`.
     pub fn name(&self) -> String {
         format!("{}:{}", self.module, self.section.name)

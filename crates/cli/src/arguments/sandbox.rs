@@ -97,6 +97,8 @@ pub(crate) struct SandboxBench {
 pub(crate) enum Measure {
     /// A sandbox made, /bin/true run in it, destroyed
     Create,
+    /// The same with a network that denies everything
+    CreateNetwork,
     /// bwrap --unshare-all --ro-bind / / /bin/true
     Bwrap,
     /// The whole command menace sandbox run -- /bin/true
@@ -130,6 +132,7 @@ impl Measure {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Create => "create",
+            Self::CreateNetwork => "create-network",
             Self::Bwrap => "bwrap",
             Self::Cli => "cli",
             Self::Python => "python",

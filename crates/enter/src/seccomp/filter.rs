@@ -168,10 +168,9 @@ fn extend(ranges: &mut Vec<Range>, first: u32, decision: Decision) {
 fn action(answer: Answer, reporting: Reporting) -> u32 {
     match (answer, reporting) {
         (Answer::Allow, _) | (Answer::Ask, Reporting::Nobody) => libc::SECCOMP_RET_ALLOW,
-        (Answer::Ask, Reporting::Listener) => libc::SECCOMP_RET_USER_NOTIF,
         (Answer::Absent, _) => fail_with(libc::ENOSYS),
         (Answer::Refuse(error), Reporting::Nobody) => fail_with(error),
-        (Answer::Refuse(_), Reporting::Listener) => libc::SECCOMP_RET_USER_NOTIF,
+        (Answer::Refuse(_) | Answer::Ask, Reporting::Listener) => libc::SECCOMP_RET_USER_NOTIF,
     }
 }
 

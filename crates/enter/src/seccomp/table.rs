@@ -40,6 +40,7 @@ pub(super) const WAY_IN: &[u32] = &[
     call_number(libc::SYS_mount_setattr),
     call_number(libc::SYS_move_mount),
     call_number(libc::SYS_open_tree),
+    call_number(libc::SYS_seccomp),
     call_number(libc::SYS_umount2),
     call_number(libc::SYS_unshare),
 ];

@@ -28,8 +28,8 @@ const STREAM: i32 = 3;
 /// The calling process has one thread, and uses no descriptor afterwards but the standard streams and [`STREAM`].
 pub(super) unsafe fn become_caller(keeper: &OwnedFd, plan: &SlotPlan, joined: &[BorrowedFd]) {
     // SAFETY: as the caller promises.
-    let scratch = match unsafe { enter(plan, joined) } {
-        Ok(scratch) => scratch,
+    let (scratch, listener) = match unsafe { enter(plan, joined) } {
+        Ok(inside) => inside,
         Err(error) => {
             // If nobody hears it, the keeper is dead, and so is this process at any moment.
             drop(channel::send(keeper, &CallerReport::Failed(error), &[]));
@@ -38,7 +38,9 @@ pub(super) unsafe fn become_caller(keeper: &OwnedFd, plan: &SlotPlan, joined: &[
     };
     let (cpu_user_us, cpu_system_us) = children::taken_by_this_process();
     let inside = CallerReport::Inside { cpu_user_us, cpu_system_us };
-    if channel::send(keeper, &inside, &[scratch.directory.as_fd()]).is_err() {
+    let descriptors: Vec<_> =
+        [scratch.directory.as_fd()].into_iter().chain(listener.iter().map(AsFd::as_fd)).collect();
+    if channel::send(keeper, &inside, &descriptors).is_err() {
         end();
     }
     match channel::receive::<CallStart>(keeper) {
@@ -47,7 +49,7 @@ pub(super) unsafe fn become_caller(keeper: &OwnedFd, plan: &SlotPlan, joined: &[
             if unsafe { take_streams(&descriptors) }.is_err() {
                 end();
             }
-            std::mem::forget((descriptors, scratch));
+            std::mem::forget((descriptors, scratch, listener));
         }
         Ok(None) | Err(_) => end(),
     }
@@ -56,7 +58,7 @@ pub(super) unsafe fn become_caller(keeper: &OwnedFd, plan: &SlotPlan, joined: &[
 /// # Safety
 ///
 /// The calling process has one thread.
-unsafe fn enter(plan: &SlotPlan, joined: &[BorrowedFd]) -> Result<Scratch, StepError> {
+unsafe fn enter(plan: &SlotPlan, joined: &[BorrowedFd]) -> Result<(Scratch, Option<OwnedFd>), StepError> {
     // SAFETY: these namespaces are how this process sees mounts and System V objects; it holds none of the latter.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS | UnshareFlags::NEWIPC) }
         .step(|| "create namespaces")?;
@@ -86,14 +88,14 @@ unsafe fn enter(plan: &SlotPlan, joined: &[BorrowedFd]) -> Result<Scratch, StepE
     // SAFETY: the cgroup namespace is only how this process sees paths of cgroups.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
         .step(|| "create a cgroup namespace")?;
-    give_up_rights(&scratch)?;
+    let listener = give_up_rights(&scratch, &plan.asked)?;
     children::unblock_signal();
     // Code can look at itself, as it could outside.
     set_dumpable_behavior(DumpableBehavior::Dumpable).step(|| "become dumpable")?;
-    Ok(scratch)
+    Ok((scratch, listener))
 }
 
-fn give_up_rights(scratch: &Scratch) -> Result<(), StepError> {
+fn give_up_rights(scratch: &Scratch, asked: &[u32]) -> Result<Option<OwnedFd>, StepError> {
     name_step(capabilities::drop_all(), "give up all capabilities")?;
     name_step(capabilities::no_new_privileges(), "refuse new privileges")?;
     let mut opened = Vec::new();
@@ -103,7 +105,11 @@ fn give_up_rights(scratch: &Scratch) -> Result<(), StepError> {
     let mut writable: Vec<_> = opened.iter().map(AsFd::as_fd).collect();
     writable.push(scratch.directory.as_fd());
     name_step(landlock::restrict(&writable), "restrict files with Landlock")?;
-    seccomp::install().step(|| "filter system calls")
+    if asked.is_empty() {
+        seccomp::install().step(|| "filter system calls").map(|()| None)
+    } else {
+        seccomp::install_with_listener(asked).step(|| "filter system calls").map(Some)
+    }
 }
 
 /// Puts the descriptors of the call where they belong and closes everything else.

@@ -17,14 +17,19 @@ use super::children::{self, Taken};
 use super::messages::{CallStart, CallerReport, KeeperReport, SlotPlan};
 use super::network;
 use crate::root::{mask_process_view, mount_full_process_view};
-use crate::{Step, StepError, channel, loopback, user_namespace};
+use crate::{Step, StepError, channel, loopback, tun, user_namespace};
 
 /// Where the kernel is told which process number to give next.
 const LAST_NUMBER: &str = "/proc/sys/kernel/ns_last_pid";
 
+/// The network namespace of a process.
+const OWN_NETWORK: &str = "/proc/self/ns/net";
+
 struct Keeper<'a> {
     control: &'a OwnedFd,
     plan: SlotPlan,
+    /// The device of which interfaces are made.
+    device: Option<OwnedFd>,
     /// Where the end of a child shows.
     ends: OwnedFd,
     /// So that every call has the same process numbers; not every kernel has it.
@@ -38,6 +43,8 @@ struct Waiting {
     number: i32,
     channel: OwnedFd,
     scratch: OwnedFd,
+    /// What menace needs of it: the other end of its interface, and who answers for its system calls.
+    for_menace: Vec<OwnedFd>,
     way_in: (u64, u64),
 }
 
@@ -55,22 +62,23 @@ pub(super) unsafe fn keep(control: OwnedFd, joined: &[BorrowedFd]) {
     };
     loop {
         // SAFETY: as the caller promises.
-        let waiting = match unsafe { keeper.fork_caller(joined) } {
+        let mut waiting = match unsafe { keeper.fork_caller(joined) } {
             Ok(Some(waiting)) => waiting,
             Ok(None) => return,
             Err(error) => fail(&control, error),
         };
-        keeper.say(&KeeperReport::Ready);
+        keeper.say(&KeeperReport::Ready, &std::mem::take(&mut waiting.for_menace));
         let report = keeper.watch(&waiting, keeper.hand_over_call(&waiting));
-        keeper.say(&report);
+        keeper.say(&report, &[]);
     }
 }
 
 impl<'a> Keeper<'a> {
     fn prepare(control: &'a OwnedFd) -> Result<Self, StepError> {
         set_parent_process_death_signal(Some(Signal::KILL)).step(|| "tie this process to the zygote")?;
-        let plan: Option<(SlotPlan, _)> = channel::receive(control).step(|| "read the plan of calls")?;
-        let Some((plan, _)) = plan else { abandon() };
+        let plan: Option<(SlotPlan, Vec<OwnedFd>)> =
+            channel::receive(control).step(|| "read the plan of calls")?;
+        let Some((plan, descriptors)) = plan else { abandon() };
         user_namespace::write_maps(plan.user, plan.user)?;
         // SAFETY: the cgroup namespace is only how this process sees paths of cgroups.
         unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }
@@ -86,6 +94,7 @@ impl<'a> Keeper<'a> {
         Ok(Self {
             control,
             plan,
+            device: descriptors.into_iter().next(),
             ends: children::ends().step(|| "watch for the end of children")?,
             last_number,
             interrupt: ignore_interrupts(),
@@ -101,7 +110,21 @@ impl<'a> Keeper<'a> {
         if let Some(file) = &self.last_number {
             file.write_all_at(b"1", 0).step(|| format!("write {LAST_NUMBER}"))?;
         }
-        network::renew_if_used()?;
+        let interface = match (&self.plan.interface, &self.device) {
+            (Some(interface), Some(device)) => {
+                network::renew()?;
+                Some(tun::make_through(device.as_fd(), interface)?)
+            }
+            // Whoever may open the device makes the interface in this network.
+            (Some(_), None) => {
+                network::renew()?;
+                Some(File::open(OWN_NETWORK).step(|| format!("open {OWN_NETWORK}"))?.into())
+            }
+            (None, _) => {
+                network::renew_if_used()?;
+                None
+            }
+        };
         let (channel, theirs) = channel::pair().step(|| "open a channel to a caller")?;
         // SAFETY: the caller promises one thread.
         let number = match unsafe { libc::fork() } {
@@ -111,7 +134,7 @@ impl<'a> Keeper<'a> {
                 unsafe { libc::sigaction(libc::SIGINT, &raw const self.interrupt, std::ptr::null_mut()) };
                 // SAFETY: as the caller promises.
                 unsafe { become_caller(&theirs, &self.plan, joined) };
-                std::mem::forget((channel, theirs));
+                std::mem::forget((channel, theirs, interface));
                 return Ok(None);
             }
             number => number,
@@ -119,11 +142,15 @@ impl<'a> Keeper<'a> {
         drop(theirs);
         match channel::receive(&channel).step(|| "hear from a caller")? {
             Some((CallerReport::Inside { cpu_user_us, cpu_system_us }, mut descriptors)) => {
-                let scratch = descriptors.pop().ok_or(io::Error::from(io::ErrorKind::InvalidData));
+                if descriptors.is_empty() {
+                    return Err(io::Error::from(io::ErrorKind::InvalidData)).step(|| "hear from a caller");
+                }
+                let scratch = descriptors.remove(0);
                 Ok(Some(Waiting {
                     number,
                     channel,
-                    scratch: scratch.step(|| "hear from a caller")?,
+                    scratch,
+                    for_menace: interface.into_iter().chain(descriptors).collect(),
                     way_in: (cpu_user_us, cpu_system_us),
                 }))
             }
@@ -194,8 +221,9 @@ impl<'a> Keeper<'a> {
         drop(rustix::io::read(&self.ends, &mut signals).map_err(io::Error::from));
     }
 
-    fn say(&self, report: &KeeperReport) {
-        if channel::send(self.control, report, &[]).is_err() {
+    fn say(&self, report: &KeeperReport, descriptors: &[OwnedFd]) {
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
+        if channel::send(self.control, report, &descriptors).is_err() {
             abandon();
         }
     }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::StepError;
+use crate::tun::Interface;
 
 /// What the keeper is told at first, on its channel: what holds for all calls in its place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +22,11 @@ pub struct SlotPlan {
     pub cpu_seconds: Option<u64>,
     /// Memory of each process, where no cgroup limits that of all.
     pub data_bytes: Option<u64>,
+    /// The interface that calls have beside their loopback. With the plan comes the device, found with
+    /// [`crate::tun::find`], if the keeper is to make it.
+    pub interface: Option<Interface>,
+    /// Numbers of system calls that menace is asked about.
+    pub asked: Vec<u32>,
 }
 
 /// A call, on the same channel, with three descriptors: the stream for what is called and its result, stdout, stderr.
@@ -33,7 +39,8 @@ pub struct CallStart {
 /// What the keeper says, in the other direction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KeeperReport {
-    /// A caller is inside and waits for its call.
+    /// A caller is inside and waits for its call. With it come the other end of its interface, if it has one (or its
+    /// network, if menace is to make it), and the descriptor for whoever is asked about its system calls, if somebody is.
     Ready,
     /// A step on the way in failed, nothing was run, and the keeper has ended.
     Failed(StepError),
@@ -56,7 +63,8 @@ pub enum KeeperReport {
     },
 }
 
-/// What a caller says to its keeper before it runs any code that is not ours, with the descriptor of what it can write.
+/// What a caller says to its keeper before it runs any code that is not ours, with the descriptor of what it can write,
+/// and the one for whoever is asked about its system calls.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum CallerReport {
     /// It is inside.

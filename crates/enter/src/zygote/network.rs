@@ -20,6 +20,11 @@ pub(super) fn renew_if_used() -> Result<(), StepError> {
     if is_unused(&counters).step(|| format!("understand {COUNTERS}"))? {
         return Ok(());
     }
+    renew()
+}
+
+/// Gives this process a new network.
+pub(super) fn renew() -> Result<(), StepError> {
     // SAFETY: a network namespace is for sockets that are opened later, and this process opens none but the one that
     // brings up loopback.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNET) }.step(|| "create a network namespace")?;

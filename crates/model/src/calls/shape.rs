@@ -168,6 +168,10 @@ pub enum Described {
         /// Its lines that can be reached.
         #[serde(default)]
         lines: Vec<u32>,
+        /// Names that its module reads from records, as far as they could be fields of an answer; only of modules that
+        /// can reach the network.
+        #[serde(default)]
+        reads: Vec<String>,
     },
     /// It cannot be called, and why.
     Missing {

@@ -55,7 +55,7 @@ fn is_zero(count: &u64) -> bool {
 /// What passed in one direction, counted at the sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionCounts {
-    /// Bytes without headers; for TCP those that arrived.
+    /// Bytes without headers that passed menace: of those that the sandbox sent, those that arrived.
     pub bytes: u64,
     /// Packets that were sent.
     pub packets: u64,

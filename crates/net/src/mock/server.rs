@@ -166,7 +166,8 @@ async fn react(talk: Arc<Talk>, request: Request<Incoming>) -> Result<Response<C
         Reaction::Reset => {
             talk.reset.store(true, Ordering::Release);
             talk.broken.notify_one();
-            Err(BrokenOff)
+            // Whoever ended this in an orderly way would say goodbye first.
+            std::future::pending().await
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use menace_model::network::{DirectionCounts, HostPattern, Link, Shape, Verdict};
+use menace_model::network::{DirectionCounts, HostPattern, Link, Protocol, Shape, Verdict};
 
 use super::entry::{Direction, Key, Meta, milliseconds};
 use super::tun::{Checksum, HEADER, Tun};
@@ -191,7 +191,12 @@ impl Air {
                 || pattern.names_address(key.outer.ip())
                 || meta.record.name.as_deref().is_some_and(|name| pattern.matches_name(name))
         };
-        !self.shape.partition.is_empty() && self.is_in_window(now) && self.shape.partition.iter().any(names)
+        // Names are looked up all the same: it is hosts that do not answer.
+        let is_host = key.protocol != Protocol::Dns;
+        is_host
+            && !self.shape.partition.is_empty()
+            && self.is_in_window(now)
+            && self.shape.partition.iter().any(names)
     }
 }
 
@@ -241,7 +246,6 @@ fn arrival<T>(
 
 /// Whether a packet brings something for the program, and not only for the kernel.
 fn has_payload(key: &Key, packet: &[u8]) -> bool {
-    use menace_model::network::Protocol;
     match key.protocol {
         Protocol::Tcp => matches!(
             crate::packet::Packet::read(packet).map(|packet| packet.content),

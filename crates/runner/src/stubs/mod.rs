@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::evidence::{fields_read, guesses};
 pub use self::given::GivenStub;
+pub(crate) use self::plausible::value as plausible_value;
 use self::typical::Typical;
 use crate::chance::Chance;
 use crate::owners::Owners;

@@ -1,5 +1,7 @@
 //! What a parameter of this name usually gets.
 
+use serde_json::{Value, json};
+
 /// Words of names, and texts for them.
 const TEXTS: &[(&[&str], &[&str])] = &[
     (&["email", "mail", "sender", "recipient"], &["ada@example.com", "a.b+c@example.org"]),
@@ -72,6 +74,49 @@ pub(super) fn range(name: &str) -> Option<(i64, i64)> {
     find(NUMBERS, name).copied()
 }
 
+/// Words of names of numbers.
+const AMOUNTS: [&str; 22] = [
+    "id",
+    "count",
+    "total",
+    "amount",
+    "price",
+    "quantity",
+    "size",
+    "number",
+    "num",
+    "index",
+    "length",
+    "rate",
+    "score",
+    "balance",
+    "weight",
+    "height",
+    "width",
+    "duration",
+    "latitude",
+    "longitude",
+    "temperature",
+    "value",
+];
+
+/// What a field of this name usually holds.
+pub(crate) fn value(name: &str) -> Value {
+    let words: Vec<String> = name.to_ascii_lowercase().split('_').map(str::to_owned).collect();
+    let first = words.first().map_or("", String::as_str);
+    let last = words.last().map_or("", String::as_str);
+    if let Some((least, _)) = range(name) {
+        json!(least)
+    } else if matches!(first, "is" | "has" | "can") || matches!(last, "ok" | "success" | "enabled" | "active")
+    {
+        json!(true)
+    } else if AMOUNTS.contains(&last) {
+        json!(2)
+    } else {
+        json!(text(name, 0).unwrap_or("example"))
+    }
+}
+
 /// The last word of a name that is known, because it is the one that says what it is: `host_file` is a file.
 fn find<'a, T>(table: &'a [(&[&str], T)], name: &str) -> Option<&'a T> {
     let name = name.to_ascii_lowercase();
@@ -85,6 +130,13 @@ fn find<'a, T>(table: &'a [(&[&str], T)], name: &str) -> Option<&'a T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn fields_hold_what_their_names_say() {
+        assert_eq!(value("user_email"), "ada@example.com");
+        assert_eq!((value("unit_price"), value("is_open")), (json!(2), json!(true)));
+        assert_eq!((value("month"), value("anything")), (json!(1), json!("example")));
+    }
 
     #[test]
     fn names_are_known_by_their_words() {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use menace_model::calls::{Described, OutcomeKind};
+use menace_model::network::Mocks;
 use menace_sandbox::SandboxError;
-use menace_sandbox::native::{CallSpec, RawOutcome};
+use menace_sandbox::native::{CallSpec, RawOutcome, World};
 use serde_json::{Value, json};
 use thiserror::Error;
 use tokio::task::JoinSet;
@@ -21,6 +22,7 @@ use crate::outcome::Verdict;
 use crate::owners::Owners;
 use crate::stubs::{Constructors, Source, Strategy, stub};
 use crate::target::Target;
+use crate::world::world_of;
 
 /// Whether steps are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,8 +70,10 @@ pub struct Simulation<'a> {
     pub timeout: Duration,
     /// What steps find.
     pub fixtures: &'a Fixtures,
-    /// An attempt to reach the network raises an exception.
+    /// An attempt to reach the network is refused, unless a rule answers it.
     pub safe_mode: bool,
+    /// Rules that answer instead of an upstream that is only plausible.
+    pub network_mocks: Option<Mocks>,
 }
 
 impl Simulation<'_> {
@@ -80,9 +84,6 @@ impl Simulation<'_> {
         circumstances: &Circumstances,
         mode: Mode,
     ) -> Result<WorkflowCell, WorkflowError> {
-        if let Some(reason) = &circumstances.impossible {
-            return Ok(WorkflowCell::of(&circumstances.scenario, steps, &[], Some(reason.clone())));
-        }
         let constructors = Constructors::of(self.targets);
         let mut under_way = JoinSet::new();
         for draw in 0..self.times {
@@ -152,9 +153,38 @@ impl Simulation<'_> {
             "seed": draw,
             "off": mode == Mode::Off,
             "fixtures": self.fixtures,
-            "safe_mode": self.safe_mode,
+            // Where rules answer, the network refuses what has none.
+            "safe_mode": self.safe_mode && self.network_mocks.is_none(),
         });
-        CallSpec::new(request).timeout(circumstances.timeout(self.timeout)).limits(circumstances.limits)
+        let (world, needs_world) = self.world(calls, circumstances, draw);
+        CallSpec::new(request)
+            .timeout(circumstances.timeout(self.timeout))
+            .limits(circumstances.limits)
+            .world(world, needs_world)
+    }
+}
+
+impl Simulation<'_> {
+    /// The world of all steps together: one upstream has the fields that any of them reads.
+    fn world(&self, calls: &[Call], circumstances: &Circumstances, draw: usize) -> (World, bool) {
+        let Some(first) = calls.first() else { return (World::default(), false) };
+        let reads = calls.iter().flat_map(|call| call.reads.iter().cloned()).collect();
+        let mut world = world_of(&Call { reads, seed: draw as u64, ..first.clone() });
+        let network = world.network.get_or_insert_default();
+        match (&self.network_mocks, self.safe_mode) {
+            (Some(mocks), is_safe) => {
+                let disturbed = network.mocks.take().unwrap_or_default();
+                let fallback = if is_safe { mocks.fallback } else { disturbed.fallback };
+                // What goes wrong comes before what would answer.
+                let rules = disturbed.rules.into_iter().chain(mocks.rules.iter().cloned()).collect();
+                network.mocks =
+                    Some(Mocks { rules, fallback, drift: disturbed.drift, fields: disturbed.fields });
+            }
+            (None, true) => world.network = None,
+            (None, false) => {}
+        }
+        let needs_world = calls.iter().any(|call| call.needs_world) || circumstances.upstream.is_some();
+        (world, needs_world)
     }
 }
 

@@ -30,6 +30,15 @@ pub(super) struct Extras {
     /// A program outside of `PATH` whose installation has to be visible.
     pub(super) interpreter: Option<PathBuf>,
     pub(super) entries: Vec<Entry>,
+    /// The certificate of an authority that programs inside are to trust, beside that of their own network.
+    pub(super) trusted: Option<String>,
+}
+
+impl Extras {
+    /// Nothing beside the usual.
+    pub(super) fn none() -> Self {
+        Self { kind: Kind::Final, interpreter: None, entries: Vec::new(), trusted: None }
+    }
 }
 
 /// Users of the host that nobody has: each sandbox of root's is one of them, chosen at random.
@@ -76,7 +85,7 @@ pub(super) fn order(
         kind: extras.kind,
         asked: crate::faults::numbers(&spec.faults),
         interface: network.map(|_| INTERFACE),
-        trusted: network.and_then(Planned::trusted),
+        trusted: network.and_then(Planned::trusted).or_else(|| extras.trusted.clone()),
     }
 }
 

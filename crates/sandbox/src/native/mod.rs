@@ -26,4 +26,4 @@ pub use backend::{NativeBackend, NativeOptions};
 pub use handle::LAUNCHER_ARGUMENT;
 pub use launcher::main as launcher_main;
 pub use registry::{CleanUp, clean_up};
-pub use zygote::{CallLimits, CallSpec, RawOutcome, Zygote, ZygoteOptions, Zygotes};
+pub use zygote::{CallLimits, CallSpec, RawOutcome, World, Zygote, ZygoteOptions, Zygotes};

@@ -1,13 +1,17 @@
 //! The network that a sandbox is given, before and while it is there.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
+use menace_enter::Step;
 use menace_enter::root::{ALL_TRUSTED, TRUSTED};
-use menace_enter::tun::Interface;
+use menace_enter::tun::{self, Interface};
 use menace_model::network::{Network as Asked, NetworkSpec};
 use menace_net::{Authority, LONGEST_PACKET, Network, SANDBOX_V4, SANDBOX_V6};
 
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::handle::unsupported;
 use crate::SandboxError;
 
 /// A network that was asked for.
@@ -22,7 +26,7 @@ pub(super) const INTERFACE: Interface =
     Interface { v4: SANDBOX_V4, v6: SANDBOX_V6, longest_packet: LONGEST_PACKET };
 
 /// Variables by which programs are told what to trust, beside what the system trusts.
-const TRUST: [(&str, &str); 7] = [
+pub(super) const TRUST: [(&str, &str); 7] = [
     ("SSL_CERT_FILE", ALL_TRUSTED),
     ("REQUESTS_CA_BUNDLE", ALL_TRUSTED),
     ("CURL_CA_BUNDLE", ALL_TRUSTED),
@@ -37,10 +41,7 @@ impl Planned {
     pub(super) fn of(asked: &Asked) -> Result<Option<Self>, SandboxError> {
         let Asked::Managed(spec) = asked else { return Ok(None) };
         check(spec)?;
-        let authority = spec.mocks.as_ref().map(|_| Authority::new()).transpose();
-        let authority = authority
-            .map_err(|error| SandboxError::Protocol(format!("no certificate could be made: {error}")))?
-            .map(Arc::new);
+        let authority = spec.mocks.as_ref().map(|_| new_authority()).transpose()?.map(Arc::new);
         Ok(Some(Self { spec: (**spec).clone(), authority }))
     }
 
@@ -62,6 +63,22 @@ impl Planned {
         Network::start(interface, self.spec, self.authority)
             .map_err(SandboxError::io("start the network of a sandbox"))
     }
+}
+
+/// Makes the interface in a network namespace of others, on a thread that is in it for so long.
+pub(super) fn make_interface(network: OwnedFd) -> Result<OwnedFd, SandboxError> {
+    let made = std::thread::spawn(move || {
+        move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+            .step(|| "enter the network of a call")?;
+        tun::make(&INTERFACE)
+    });
+    let made = made.join().map_err(|_| SandboxError::Protocol("making an interface panicked".into()))?;
+    made.map_err(|error| unsupported(&error))
+}
+
+/// A new authority for one sandbox.
+pub(super) fn new_authority() -> Result<Authority, SandboxError> {
+    Authority::new().map_err(|error| SandboxError::Protocol(format!("no certificate could be made: {error}")))
 }
 
 /// Refuses what no network can be like.

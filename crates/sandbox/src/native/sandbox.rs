@@ -23,7 +23,7 @@ use super::launch::{Extras, Launch, Launched, order};
 use super::limits;
 use super::network::{Planned, check};
 use super::process::NativeProcess;
-use super::protocol::{Inspection, Kind, Report, Request};
+use super::protocol::{Inspection, Report, Request};
 use super::wire::{Answers, Wire};
 use crate::faults::Supervisor;
 use crate::{Process, Sandbox, SandboxError, Snapshot};
@@ -72,8 +72,7 @@ impl Life {
 impl NativeSandbox {
     /// Makes a sandbox and waits until it is ready.
     pub(super) async fn create(shared: &Arc<Shared>, spec: SandboxSpec) -> Result<Self, SandboxError> {
-        Self::create_as(shared, spec, Extras { kind: Kind::Final, interpreter: None, entries: Vec::new() })
-            .await
+        Self::create_as(shared, spec, Extras::none()).await
     }
 
     /// Makes a sandbox, or what a zygote needs around it.
@@ -91,7 +90,7 @@ impl NativeSandbox {
         spec: SandboxSpec,
         request: ExecRequest,
     ) -> Result<ExecOutcome, SandboxError> {
-        let extras = Extras { kind: Kind::Final, interpreter: None, entries: Vec::new() };
+        let extras = Extras::none();
         let limit = spec.limits.output;
         let (sandbox, process) = Self::create_with(shared, spec, extras, Some(request.exclusive())).await?;
         let outcome = match process {

@@ -1,7 +1,7 @@
 //! `menace sandbox`: isolation from the shell.
 
 mod bench;
-mod network;
+pub(super) mod network;
 mod run;
 
 pub(crate) use bench::BenchError;

@@ -2,6 +2,7 @@
 
 use anyhow::Context;
 use menace_analysis::scan::Scan;
+use menace_model::network::Mocks;
 use menace_runner::{
     Circumstances, Fixtures, Mode, Owners, Simulation, Target, WorkflowCell, WorkflowError, describe,
     find_owners, targets,
@@ -11,6 +12,7 @@ use menace_tracker::{Prices, Taken};
 use crate::arguments::{Repository, WorkflowOptions};
 use crate::calling::{Calling, find_interpreter, open_store};
 use crate::commands::reading::{Purpose, read_repository};
+use crate::commands::sandbox::network::read_mocks;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 
@@ -21,6 +23,7 @@ pub(super) struct Laboratory<'a> {
     calling: Calling,
     owners: Owners,
     fixtures: Fixtures,
+    network_mocks: Option<Mocks>,
     options: &'a WorkflowOptions,
 }
 
@@ -31,6 +34,7 @@ impl<'a> Laboratory<'a> {
         purpose: Purpose,
     ) -> anyhow::Result<Self> {
         let fixtures = fixtures(options)?;
+        let network_mocks = options.network_mocks.as_deref().map(read_mocks).transpose()?;
         let repository = Repository { path: options.repo.clone(), no_cache: false, exclude: Vec::new() };
         let scan = read_repository(configuration, &repository, purpose)?;
         let root = std::path::Path::new(&scan.inventory.root);
@@ -46,7 +50,7 @@ impl<'a> Laboratory<'a> {
             per_cpu_second: settings.price_per_cpu_second,
             per_gb_second: settings.price_per_gb_second,
         };
-        Ok(Self { scan, targets: all, prices, calling, owners, fixtures, options })
+        Ok(Self { scan, targets: all, prices, calling, owners, fixtures, network_mocks, options })
     }
 
     /// Makes a workflow under these circumstances.
@@ -65,6 +69,7 @@ impl<'a> Laboratory<'a> {
             timeout: self.options.timeout,
             fixtures: &self.fixtures,
             safe_mode: self.options.safe_mode,
+            network_mocks: self.network_mocks.clone(),
         };
         simulation.cell(steps, circumstances, mode).await
     }

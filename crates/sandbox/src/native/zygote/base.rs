@@ -8,12 +8,14 @@ use std::sync::Arc;
 use menace_enter::channel;
 use menace_enter::root::Entry;
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, WORKSPACE, Workspace};
+use menace_net::Authority;
 use tokio::io::AsyncReadExt;
 
 use super::ZygoteOptions;
 use crate::SandboxError;
 use crate::native::backend::Shared;
 use crate::native::launch::Extras;
+use crate::native::network::{TRUST, new_authority};
 use crate::native::protocol::{Kind, Program, Request};
 use crate::native::sandbox::NativeSandbox;
 use crate::native::wire::{Answers, Socket};
@@ -74,9 +76,11 @@ const PRELOAD: &str = "LD_PRELOAD";
 /// A waiting interpreter. Dropping it ends it and the calls under way.
 pub(super) struct Base {
     channel: Socket,
+    /// Who vouches for mocks; all calls trust it.
+    pub(super) authority: Arc<Authority>,
     /// Kept, because a request that nobody listens to is forgotten.
     _answers: Answers,
-    _sandbox: NativeSandbox,
+    sandbox: NativeSandbox,
 }
 
 impl Base {
@@ -87,7 +91,10 @@ impl Base {
             std::fs::metadata(python)
                 .map_err(|source| SandboxError::HostPath { path: python.to_owned(), source })?;
         }
-        let sandbox = NativeSandbox::create_as(shared, spec(options), extras(shared, options)?).await?;
+        let authority = Arc::new(new_authority()?);
+        let mut extras = extras(shared, options)?;
+        extras.trusted = Some(authority.certificate());
+        let sandbox = NativeSandbox::create_as(shared, spec(options), extras).await?;
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a zygote"))?;
         let channel = Socket::new(ours).map_err(SandboxError::io("watch a zygote"))?;
         let (complaints, stderr) = std::io::pipe().map_err(SandboxError::io("open a pipe"))?;
@@ -97,6 +104,9 @@ impl Base {
             .map_err(SandboxError::io("open /dev/null"))?;
         let request = ExecRequest::default();
         let mut environment = shared.environment.of_command(&sandbox.spec, &request);
+        for (name, value) in TRUST {
+            environment.insert(name.into(), value.into());
+        }
         environment.insert(BIND_NOW.into(), "1".into());
         environment.insert(PRELOAD.into(), Path::new(HARNESS).join(LIBRARY_NAME).display().to_string());
         environment.insert("PYTHONHASHSEED".into(), "0".into());
@@ -122,10 +132,15 @@ impl Base {
                         options.python
                     );
                 }
-                Ok(Self { channel, _answers: answers, _sandbox: sandbox })
+                Ok(Self { channel, authority, _answers: answers, sandbox })
             }
             _ => Err(failed_to_start(options, complaints).await),
         }
+    }
+
+    /// Whether we have the rights of the real root.
+    pub(super) fn is_privileged(&self) -> bool {
+        self.sandbox.shared.privileged
     }
 
     /// Starts a keeper. An error means that the interpreter is dead.
@@ -183,7 +198,7 @@ fn extras(shared: &Shared, options: &ZygoteOptions) -> Result<Extras, SandboxErr
         Some(_) => interpreter.and_then(|path| path.canonicalize().ok()),
         None => interpreter,
     };
-    Ok(Extras { kind: Kind::Base, interpreter, entries })
+    Ok(Extras { kind: Kind::Base, interpreter, entries, trusted: None })
 }
 
 fn library_file(directory: &Path) -> std::io::Result<PathBuf> {

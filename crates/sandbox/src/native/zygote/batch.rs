@@ -5,6 +5,7 @@
 
 use std::time::{Duration, Instant};
 
+use menace_model::network::NetworkReport;
 use menace_model::sandbox::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -197,6 +198,8 @@ fn ended(
         truncated: stdout.is_truncated || stderr.is_truncated,
         stdout: stdout.text(),
         stderr: stderr.text(),
+        network: NetworkReport::default(),
+        faults: Vec::new(),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use menace_model::faults::{FaultCount, FaultRule};
+use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -15,6 +17,40 @@ pub struct CallSpec {
     pub timeout: Duration,
     /// What it may use; nothing means what calls may usually use.
     pub limits: CallLimits,
+    /// What is around it. A call that does not look for it is made without, which is cheaper.
+    pub world: World,
+    /// It is known to look for the world, and so is made with it at once.
+    pub needs_world: bool,
+}
+
+/// What is around a call: who answers on the network, and what goes wrong with files.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct World {
+    /// The network; without it there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkSpec>,
+    /// System calls that go wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<FaultRule>,
+}
+
+impl World {
+    /// Whether there is anything around a call.
+    pub fn is_empty(&self) -> bool {
+        self.network.is_none() && self.faults.is_empty()
+    }
+
+    /// Whether a call that was made without it looked for it.
+    pub(super) fn is_looked_for(&self, outcome: &RawOutcome) -> bool {
+        let Some(answer) = &outcome.returned else { return false };
+        let steps = answer["steps"].as_array().map_or(&[][..], Vec::as_slice);
+        let count = |what: &str| -> u64 {
+            let all = steps.iter().chain([answer]);
+            all.filter_map(|answer| answer["seen"][what].as_u64()).sum()
+        };
+        (self.network.is_some() && count("connections") > 0)
+            || (!self.faults.is_empty() && count("files") > 0)
+    }
 }
 
 /// What one call may use; what is not said is as usual.
@@ -48,13 +84,26 @@ impl CallLimits {
 impl CallSpec {
     /// At most ten seconds.
     pub fn new(request: Value) -> Self {
-        Self { request, timeout: Duration::from_secs(10), limits: CallLimits::default() }
+        Self {
+            request,
+            timeout: Duration::from_secs(10),
+            limits: CallLimits::default(),
+            world: World::default(),
+            needs_world: false,
+        }
     }
 
     /// The same with a limit on its time.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
+        self
+    }
+
+    /// The same in a world.
+    #[must_use]
+    pub fn world(mut self, world: World, needs_world: bool) -> Self {
+        (self.world, self.needs_world) = (world, needs_world);
         self
     }
 
@@ -93,4 +142,8 @@ pub struct RawOutcome {
     pub stderr: String,
     /// It printed more than is kept.
     pub truncated: bool,
+    /// What was seen on its network.
+    pub network: NetworkReport,
+    /// System calls that went wrong on purpose.
+    pub faults: Vec<FaultCount>,
 }

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use menace_enter::zygote::SlotPlan;
+use menace_model::network::NetworkReport;
 use menace_model::sandbox::{Limits, User};
 
-use super::call::{CallSpec, RawOutcome};
+use super::around::Around;
+use super::call::{CallSpec, RawOutcome, World};
 use super::interpreter::Interpreter;
 use super::keeper::Keeper;
 use super::line::Line;
@@ -17,6 +19,7 @@ use super::slots::{Slot, Slots};
 use crate::SandboxError;
 use crate::native::NativeBackend;
 use crate::native::backend::Shared;
+use crate::native::network::INTERFACE;
 
 /// What a zygote is for.
 #[derive(Debug, Clone)]
@@ -36,9 +39,17 @@ pub struct ZygoteOptions {
     /// Modules of the standard library that calls find imported. Each makes calls that import it cheaper by
     /// milliseconds, and all others dearer by microseconds: a copy of the interpreter costs what it holds.
     pub warm: Vec<String>,
+    /// Calls have an interface beside their loopback.
+    pub(super) has_network: bool,
+    /// Numbers of system calls that menace is asked about.
+    pub(super) asked: Vec<u32>,
 }
 
 impl ZygoteOptions {
+    fn has_world(&self) -> bool {
+        self.has_network || !self.asked.is_empty()
+    }
+
     /// For a repository, with the usual interpreter and limits.
     pub fn new(repository: impl Into<PathBuf>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
@@ -50,6 +61,8 @@ impl ZygoteOptions {
             roots: Vec::new(),
             modules: Vec::new(),
             warm: Vec::new(),
+            has_network: false,
+            asked: Vec::new(),
         }
     }
 }
@@ -117,8 +130,10 @@ impl Zygote {
         let mut slot = self.slots.take().await;
         let request = request_of(&spec.request)?;
         for _ in 0..ATTEMPTS {
-            let Some(keeper) = self.keeper(&mut slot).await? else { continue };
-            if let Some(outcome) = self.call_by(&keeper, &slot, spec.timeout, &request).await? {
+            let Some(mut keeper) = self.keeper(&mut slot).await? else { continue };
+            let around = self.surround(&mut keeper, &spec.world).await?;
+            if let Some(mut outcome) = self.call_by(&keeper, &slot, spec.timeout, &request).await? {
+                around.tell(&mut outcome);
                 slot.leave_keeper(keeper);
                 return Ok(outcome);
             }
@@ -138,7 +153,7 @@ impl Zygote {
 
     /// The keeper of a place, with a caller that waits; `None` when it, or the interpreter, is dead.
     pub(super) async fn keeper(&self, slot: &mut Slot) -> Result<Option<Keeper>, SandboxError> {
-        let keeper = if let Some(keeper) = slot.take_keeper() {
+        let mut keeper = if let Some(keeper) = slot.take_keeper() {
             keeper
         } else {
             let base = self.interpreter.base().await?;
@@ -152,6 +167,15 @@ impl Zygote {
             Ok(is_ready) => Ok(is_ready?.then_some(keeper)),
             Err(_) => Err(SandboxError::Protocol("a sandbox for a call does not get ready".into())),
         }
+    }
+
+    /// Puts the world around a caller that waits.
+    async fn surround(&self, keeper: &mut Keeper, world: &World) -> Result<Around, SandboxError> {
+        if !self.options.has_world() {
+            return Ok(Around::nothing());
+        }
+        let base = self.interpreter.base().await?;
+        Around::start(keeper.handed_over(), &self.options, world, &base)
     }
 
     /// Makes a call; `None` when the keeper died.
@@ -185,6 +209,8 @@ impl Zygote {
             truncated: said.stdout.is_truncated || said.stderr.is_truncated,
             stdout: said.stdout.text(),
             stderr: said.stderr.text(),
+            network: NetworkReport::default(),
+            faults: Vec::new(),
         }))
     }
 
@@ -198,6 +224,8 @@ impl Zygote {
             open_files: self.options.limits.open_files,
             cpu_seconds: self.options.limits.cpu_time.map(|time| time.as_secs().max(1)),
             data_bytes: self.slots.data_bytes,
+            interface: self.options.has_network.then_some(INTERFACE),
+            asked: self.options.asked.clone(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Isolated Python calls in milliseconds: an interpreter that waits in a base sandbox and forks for every call.
 
+mod around;
 mod base;
 mod batch;
 mod call;
@@ -11,6 +12,6 @@ mod marshal;
 mod pool;
 mod slots;
 
-pub use call::{CallLimits, CallSpec, RawOutcome};
+pub use call::{CallLimits, CallSpec, RawOutcome, World};
 pub use calls::{Zygote, ZygoteOptions};
 pub use pool::Zygotes;

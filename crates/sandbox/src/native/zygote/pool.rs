@@ -5,7 +5,7 @@ use std::sync::Arc;
 use menace_model::sandbox::{Controller, Limits};
 use tokio::sync::Mutex;
 
-use super::call::{CallLimits, CallSpec, MOST_PLACES, RawOutcome};
+use super::call::{CallLimits, CallSpec, MOST_PLACES, RawOutcome, World};
 use super::calls::{Zygote, ZygoteOptions};
 use super::interpreter::Interpreter;
 use crate::SandboxError;
@@ -15,7 +15,7 @@ use crate::native::cgroup::Availability;
 /// Memory of a call when nobody says otherwise.
 const MEMORY: u64 = 512 << 20;
 /// Kinds of places that are open at once. A run goes through its presets in order, so an older one is not asked for again soon.
-const MOST_ZYGOTES: usize = 3;
+const MOST_ZYGOTES: usize = 4;
 
 /// Isolated calls of the functions of one repository, each with its own limits.
 pub struct Zygotes {
@@ -23,7 +23,30 @@ pub struct Zygotes {
     options: ZygoteOptions,
     interpreter: Arc<Interpreter>,
     /// The one that was asked last is the last.
-    started: Mutex<Vec<(CallLimits, Arc<Zygote>)>>,
+    started: Mutex<Vec<(Kind, Arc<Zygote>)>>,
+}
+
+/// What places of one kind have in common.
+#[derive(Debug, Clone, PartialEq)]
+struct Kind {
+    limits: CallLimits,
+    has_network: bool,
+    asked: Vec<u32>,
+}
+
+impl Kind {
+    fn plain(spec: &CallSpec) -> Self {
+        Self { limits: spec.limits, has_network: false, asked: Vec::new() }
+    }
+
+    fn of(spec: &CallSpec) -> Self {
+        let asked = crate::faults::numbers(&spec.world.faults);
+        Self { limits: spec.limits, has_network: spec.world.network.is_some(), asked }
+    }
+}
+
+fn without_world(spec: &CallSpec) -> CallSpec {
+    CallSpec { world: World::default(), ..spec.clone() }
 }
 
 impl Zygotes {
@@ -37,7 +60,15 @@ impl Zygotes {
 
     /// Makes a call in a sandbox of its own, under its limits. What the code does is an outcome, never an error.
     pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
-        self.zygote(spec.limits).await?.call(spec).await
+        if spec.needs_world && !spec.world.is_empty() {
+            return self.call_in_world(spec).await;
+        }
+        let outcome = self.zygote(Kind::plain(spec)).await?.call(&without_world(spec)).await?;
+        if spec.world.is_looked_for(&outcome) { self.call_in_world(spec).await } else { Ok(outcome) }
+    }
+
+    async fn call_in_world(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
+        self.zygote(Kind::of(spec)).await?.call(spec).await
     }
 
     /// Makes calls of one module under the same limits, one after the other; see [`Zygote::call_batch`].
@@ -47,7 +78,20 @@ impl Zygotes {
         specs: &[CallSpec],
     ) -> Result<Vec<RawOutcome>, SandboxError> {
         let Some(first) = specs.first() else { return Ok(Vec::new()) };
-        self.zygote(first.limits).await?.call_batch(module, specs).await
+        let is_plain = |spec: &&CallSpec| !spec.needs_world || spec.world.is_empty();
+        let plain: Vec<CallSpec> = specs.iter().filter(is_plain).map(without_world).collect();
+        let made = self.zygote(Kind::plain(first)).await?.call_batch(module, &plain).await?;
+        let mut made = made.into_iter();
+        let mut outcomes = Vec::with_capacity(specs.len());
+        for spec in specs {
+            let outcome = if is_plain(&spec) { made.next() } else { None };
+            outcomes.push(match outcome {
+                Some(outcome) if !spec.world.is_looked_for(&outcome) => outcome,
+                // A world is one call's: nothing in it is shared.
+                _ => self.call_in_world(spec).await?,
+            });
+        }
+        Ok(outcomes)
     }
 
     /// How many calls run at once.
@@ -55,9 +99,9 @@ impl Zygotes {
         self.options.parallel
     }
 
-    async fn zygote(&self, limits: CallLimits) -> Result<Arc<Zygote>, SandboxError> {
+    async fn zygote(&self, kind: Kind) -> Result<Arc<Zygote>, SandboxError> {
         let mut started = self.started.lock().await;
-        if let Some(place) = started.iter().position(|(of, _)| *of == limits) {
+        if let Some(place) = started.iter().position(|(of, _)| *of == kind) {
             let found = started.remove(place);
             let zygote = Arc::clone(&found.1);
             started.push(found);
@@ -68,12 +112,13 @@ impl Zygotes {
             started.remove(0);
         }
         let (shared, interpreter) = (self.backend.shared(), Arc::clone(&self.interpreter));
-        let zygote = Arc::new(Zygote::of(&shared, interpreter, self.with(limits)).await?);
-        started.push((limits, Arc::clone(&zygote)));
+        let zygote = Arc::new(Zygote::of(&shared, interpreter, self.with(&kind)).await?);
+        started.push((kind, Arc::clone(&zygote)));
         Ok(zygote)
     }
 
-    fn with(&self, limits: CallLimits) -> ZygoteOptions {
+    fn with(&self, kind: &Kind) -> ZygoteOptions {
+        let limits = kind.limits;
         let usual = &self.options.limits;
         // Whoever wants all of it has to be waited for, so a call has less than a sandbox, where the host can keep that.
         let shared = self.backend.shared();
@@ -89,6 +134,12 @@ impl Zygotes {
             disk: limits.disk.or(usual_disk),
             ..usual.clone()
         };
-        ZygoteOptions { parallel, limits, ..self.options.clone() }
+        ZygoteOptions {
+            parallel,
+            limits,
+            has_network: kind.has_network,
+            asked: kind.asked.clone(),
+            ..self.options.clone()
+        }
     }
 }

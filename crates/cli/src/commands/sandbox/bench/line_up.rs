@@ -45,6 +45,9 @@ impl LineUp {
         if asks(Measure::Create) {
             self.contenders.push(Box::new(FreshSandbox::create(backend)));
         }
+        if asks(Measure::CreateNetwork) {
+            self.contenders.push(Box::new(FreshSandbox::create_network(backend)));
+        }
         if asks(Measure::Bwrap) {
             let bubblewrap = Program::bubblewrap();
             let tried = bubblewrap.try_once();

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use menace_model::network::Network;
 use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec};
 use menace_sandbox::native::NativeBackend;
 use menace_sandbox::{Backend, Sandbox};
@@ -16,6 +17,7 @@ pub(super) struct FreshSandbox {
     row: Row,
     backend: Arc<NativeBackend>,
     command: Vec<String>,
+    network: Network,
 }
 
 impl FreshSandbox {
@@ -23,7 +25,14 @@ impl FreshSandbox {
     pub(super) fn create(backend: &Arc<NativeBackend>) -> Self {
         let what = "a sandbox made, /bin/true run in it, destroyed";
         let row = Row { measure: Measure::Create, what, peer_of: None };
-        Self { row, backend: Arc::clone(backend), command: vec!["/bin/true".into()] }
+        Self { row, backend: Arc::clone(backend), command: vec!["/bin/true".into()], network: Network::None }
+    }
+
+    /// The same with a network.
+    pub(super) fn create_network(backend: &Arc<NativeBackend>) -> Self {
+        let what = "the same with a network that denies everything";
+        let row = Row { measure: Measure::CreateNetwork, what, peer_of: None };
+        Self { row, network: Network::Managed(Box::default()), ..Self::create(backend) }
     }
 
     /// The start of Python, which is what a zygote saves. What is found on the path may be the script of a version
@@ -36,7 +45,7 @@ impl FreshSandbox {
         let command = [asked?.trim(), "-I", "-c", "pass"].map(str::to_owned).to_vec();
         let what = "the same with python3 -I -c pass";
         let row = Row { measure: Measure::Python, what, peer_of: None };
-        Ok(Self { row, backend: Arc::clone(backend), command })
+        Ok(Self { row, backend: Arc::clone(backend), command, network: Network::None })
     }
 }
 
@@ -50,7 +59,8 @@ impl Contender for FreshSandbox {
 
     async fn once(&mut self) -> anyhow::Result<()> {
         let request = ExecRequest::new(self.command.iter().cloned());
-        let outcome = self.backend.run(SandboxSpec::default(), request).await?;
+        let spec = SandboxSpec { network: self.network.clone(), ..SandboxSpec::default() };
+        let outcome = self.backend.run(spec, request).await?;
         printed(&self.command.join(" "), outcome).map(drop)
     }
 }

@@ -1,0 +1,105 @@
+//! What is around one call: the circumstances of its preset, with its own chance and the answers that its module reads.
+
+use menace_model::network::{Answer, MockFault, MockRule, Mocks};
+use menace_sandbox::native::World;
+use serde_json::{Map, Value, json};
+
+use crate::call::Call;
+use crate::circumstances::Upstream;
+use crate::stubs::plausible_value;
+
+/// The world of a call.
+pub(crate) fn world_of(call: &Call) -> World {
+    let mut world = call.circumstances.world.clone();
+    let Some(network) = &mut world.network else { return world };
+    network.seed = call.seed;
+    if let Some(mocks) = &mut network.mocks {
+        mocks.fields = fields(&call.reads);
+        if let Some(upstream) = call.circumstances.upstream {
+            go_wrong(mocks, upstream, call.seed);
+        }
+    }
+    world
+}
+
+/// Lets requests go wrong, each call in one of the ways.
+fn go_wrong(mocks: &mut Mocks, upstream: Upstream, chance: u64) {
+    let (faults, fail_on) = match upstream {
+        Upstream::Flaky(requests) => {
+            ([MockFault::Unavailable, MockFault::Reset, MockFault::Stall], (1..=requests).collect())
+        }
+        Upstream::Chaotic => {
+            ([MockFault::Unauthorized, MockFault::Forbidden, MockFault::Corrupt], Vec::new())
+        }
+    };
+    let chosen = faults[usize::try_from(chance % 3).unwrap_or(0)];
+    let respond = Answer { fault: Some(chosen), fail_on, ..Answer::default() };
+    mocks.rules.insert(0, MockRule { respond, ..MockRule::default() });
+}
+
+/// Names of fields that usually hold others.
+const RECORDS: [&str; 12] = [
+    "data",
+    "result",
+    "response",
+    "payload",
+    "attributes",
+    "meta",
+    "body",
+    "content",
+    "item",
+    "record",
+    "user",
+    "info",
+];
+/// Names of fields that usually hold several of them.
+const LISTS: [&str; 10] =
+    ["items", "results", "rows", "records", "entries", "list", "values", "hits", "objects", "elements"];
+
+/// An answer that has all of these fields, at the top and in whatever holds others.
+fn fields(reads: &[String]) -> Map<String, Value> {
+    let is_one_of = |names: &[&str], name: &str| names.contains(&name.to_ascii_lowercase().as_str());
+    let leaves: Map<String, Value> = reads
+        .iter()
+        .filter(|name| !is_one_of(&RECORDS, name) && !is_one_of(&LISTS, name))
+        .map(|name| (name.clone(), plausible_value(name)))
+        .collect();
+    let mut all = leaves.clone();
+    for name in reads {
+        if is_one_of(&RECORDS, name) {
+            all.insert(name.clone(), Value::Object(leaves.clone()));
+        } else if is_one_of(&LISTS, name) {
+            all.insert(name.clone(), json!([leaves]));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_has_the_fields_that_are_read_wherever_they_are_read() {
+        let reads: Vec<String> = ["data", "items", "email", "month", "total"].map(str::to_owned).to_vec();
+        let answer = Value::Object(fields(&reads));
+        for place in [&answer, &answer["data"], &answer["items"][0]] {
+            assert_eq!(place["email"], "ada@example.com");
+            assert!(place["month"].is_number() && place["total"].is_number(), "{place}");
+        }
+    }
+
+    #[test]
+    fn the_first_requests_go_wrong_in_a_way_that_follows_from_the_chance() {
+        let chosen: Vec<_> = (0..3)
+            .map(|chance| {
+                let mut mocks = Mocks::default();
+                go_wrong(&mut mocks, Upstream::Flaky(2), chance);
+                let answer = mocks.rules[0].respond.clone();
+                assert_eq!(answer.fail_on, [1, 2]);
+                answer.fault.unwrap()
+            })
+            .collect();
+        assert_eq!(chosen, [MockFault::Unavailable, MockFault::Reset, MockFault::Stall]);
+    }
+}

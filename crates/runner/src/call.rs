@@ -49,6 +49,11 @@ pub struct Call {
     pub covers: bool,
 }
 
+/// Whether a section is known to look for the world around it.
+pub(crate) fn needs_world(target: &Target) -> bool {
+    target.section.effects.contains(&Effect::Network)
+}
+
 impl Call {
     /// A call of a target.
     pub fn new(
@@ -71,7 +76,7 @@ impl Call {
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             examples: false,
             reads: target.reads().to_vec(),
-            needs_world: target.section.effects.contains(&Effect::Network),
+            needs_world: needs_world(target),
             covers: false,
         }
     }

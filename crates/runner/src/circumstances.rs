@@ -132,20 +132,21 @@ const USUAL_MISUSE: f64 = 20.0;
 
 /// Keys that belong to other backends and to the adaptation of presets.
 const OTHER_KEYS: [&str; 4] = ["MIN_BANDWIDTH", "SECURITY_LEVEL", "OS_TYPE", "VM_SETTINGS"];
-/// How much longer calls may take in which somebody may wait for an answer that does not come: code that gives up after ten
-/// seconds does so in time.
-const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(12);
+/// How much longer calls may take in which somebody may wait for an answer that does not come, so that code that tries
+/// again a few times, or gives up after ten or twenty seconds, does so in time.
+const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(25);
 /// Requests that go wrong when a preset does not say how many.
 const FLAKY_REQUESTS: f64 = 1.0;
-/// What goes wrong with what calls write, when a preset breaks the disk: half of it.
-const FAILING_DISK: [&str; 4] = [
-    "write=ENOSPC,rate=25%,path=/workspace/*",
-    "write=EIO,rate=33%,path=/workspace/*",
+/// What goes wrong with what calls write, when a preset breaks the disk: three of four writes fail.
+const FAILING_DISK: [&str; 5] = [
+    "write=ENOSPC,rate=50%,path=/workspace/*",
+    "write=EIO,rate=50%,path=/workspace/*",
+    "write=ENOSPC,rate=50%,path=/tmp/*",
     "write=EIO,rate=50%,path=/tmp/*",
     "fsync=EIO",
 ];
 const CORRUPTING_DISK: [&str; 2] =
-    ["write=corrupt,rate=50%,path=/workspace/*", "write=corrupt,rate=50%,path=/tmp/*"];
+    ["write=corrupt,rate=75%,path=/workspace/*", "write=corrupt,rate=75%,path=/tmp/*"];
 
 impl Circumstances {
     /// Those of a preset.
@@ -204,6 +205,17 @@ impl Circumstances {
         matches!(self.strategy, Strategy::Typical | Strategy::Drift) && !self.is_baseline
     }
 
+    /// Whether something is done to what a call says to others or hears from them.
+    pub fn disturbs_network(&self) -> bool {
+        let network = self.world.network.as_ref();
+        self.upstream.is_some() || network.is_some_and(|network| !network.shape.is_clear())
+    }
+
+    /// How many calls run where otherwise one would: who waits for others leaves room.
+    pub fn places(&self) -> usize {
+        if self.disturbs_network() { CallLimits::WAITING_PLACES } else { self.limits.places() }
+    }
+
     /// Processes that together want more than the CPU quota.
     pub fn competitors(&self) -> u32 {
         self.limits.cpus.map_or(1, |cpus| whole(cpus.floor()) + 1)
@@ -215,9 +227,7 @@ impl Circumstances {
         let slower = self.limits.cpus.filter(|cpus| *cpus < 1.0).map_or(1.0, |cpus| 1.0 / cpus);
         // Many calls take longer than one, but those that wait for each other wait for ever.
         let longer = if self.burst.is_some() { 2.0 } else { 1.0 };
-        let network = self.world.network.as_ref();
-        let is_shaped = network.is_some_and(|network| !network.shape.is_clear());
-        let others = if is_shaped || self.upstream.is_some() { PATIENCE_WITH_OTHERS } else { Duration::ZERO };
+        let others = if self.disturbs_network() { PATIENCE_WITH_OTHERS } else { Duration::ZERO };
         usual.mul_f64(slower * longer) + Duration::from_millis(self.within_ms.unwrap_or(0)) + others
     }
 }
@@ -411,7 +421,7 @@ mod tests {
         assert_eq!((made.within_ms, made.is_baseline, made.proofs.len()), (Some(2000), false, 0));
         let shape = made.world.network.clone().unwrap().shape;
         assert!((shape.out.loss - 0.05).abs() < 1e-9 && made.without_effect.is_empty());
-        assert_eq!(made.timeout(Duration::from_secs(5)), Duration::from_secs(24));
+        assert_eq!(made.timeout(Duration::from_secs(5)), Duration::from_secs(37));
     }
 
     #[test]

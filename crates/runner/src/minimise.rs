@@ -62,7 +62,12 @@ pub(crate) async fn minimise(
         return Ok(Again::Differs(first.verdict));
     }
     let is_slow = matches!(first.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom);
-    let most = if is_slow { MOST_SLOW_CALLS } else { MOST_CALLS };
+    let most = match is_slow {
+        // It waits for others, whatever it was given.
+        true if call.circumstances.disturbs_network() => AT_ONCE,
+        true => MOST_SLOW_CALLS,
+        false => MOST_CALLS,
+    };
     let mut best = call.clone();
     let mut spent = 0;
     'smaller: while spent < most {

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::again::look_again;
-use crate::call::Call;
+use crate::call::{Call, needs_world};
 use crate::circumstances::Proof;
 use crate::describe::describe;
 use crate::execute::Execute;
@@ -206,7 +206,7 @@ impl Execution<'_> {
             let waits = (is_baseline_open && next.is_paired()) || is_starving != was_starving;
             was_starving = is_starving;
             is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
-            let room = if waits { 1 } else { self.options.parallel * next.limits.places() };
+            let room = if waits { 1 } else { self.options.parallel * next.places() };
             while under_way.len() >= room {
                 self.finish_one(surroundings, &mut under_way).await?;
             }
@@ -243,6 +243,8 @@ impl Execution<'_> {
                 of_first.preset == planned.preset
                     && of_first.purpose.goes_with(planned.purpose)
                     && call.module == self.planning.targets[planned.target].module
+                    // What waits for others need not wait for each other.
+                    && !(call.needs_world || needs_world(&self.planning.targets[planned.target]))
             });
             if !fits || batch.len() == LARGEST_BATCH {
                 break;

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 /// Changes fields of objects, at any depth: every so-manieth is renamed, left out, given another type, or has another one
-/// beside it, in turn. At least one is changed if there is any and the share is above 0. Says how many were changed.
-pub(super) fn drift(value: &mut Value, share: f64) -> u64 {
+/// beside it, in turn, beginning where chance says. At least one is changed if there is any and the share is above 0. Says how many were changed.
+pub(super) fn drift(value: &mut Value, share: f64, chance: u64) -> u64 {
     let fields = count(value);
     if fields == 0 || share <= 0.0 {
         return 0;
@@ -15,7 +15,8 @@ pub(super) fn drift(value: &mut Value, share: f64) -> u64 {
         reason = "it is a share of a small number"
     )]
     let wanted = ((fields as f64 * share).round() as u64).clamp(1, fields);
-    let mut drifting = Drifting { seen: 0, changed: 0, fields, wanted };
+    let mut drifting =
+        Drifting { seen: 0, changed: 0, offset: chance % fields, turn: chance / fields, fields, wanted };
     drifting.walk(value);
     drifting.changed
 }
@@ -31,6 +32,9 @@ fn count(value: &Value) -> u64 {
 struct Drifting {
     seen: u64,
     changed: u64,
+    /// Where the spread begins, and which kind of change comes first.
+    offset: u64,
+    turn: u64,
     fields: u64,
     wanted: u64,
 }
@@ -38,9 +42,10 @@ struct Drifting {
 impl Drifting {
     /// Whether the next field is one of those, which are spread evenly.
     fn is_next(&mut self) -> bool {
-        let before = self.seen * self.wanted / self.fields;
+        let at = |seen: u64| (seen + self.offset) * self.wanted / self.fields;
+        let is_next = at(self.seen + 1) > at(self.seen);
         self.seen += 1;
-        self.seen * self.wanted / self.fields > before
+        is_next
     }
 
     fn walk(&mut self, value: &mut Value) {
@@ -67,7 +72,7 @@ impl Drifting {
             return made;
         }
         self.changed += 1;
-        match self.changed % 4 {
+        match self.changed.wrapping_add(self.turn) % 4 {
             1 => drop(made.insert(format!("{name}_v2"), value)),
             2 => {}
             3 => drop(made.insert(name, of_another_type(&value))),
@@ -101,9 +106,17 @@ mod tests {
             json!({"a": 1, "b": "x", "c": [{"d": true, "e": null}], "f": {"g": 1.5}, "h": [], "i": 0});
         for (share, expected) in [(0.0, 0), (0.01, 1), (0.25, 2), (0.5, 5), (1.0, 9)] {
             let mut value = whole.clone();
-            assert_eq!(drift(&mut value, share), expected, "{share}");
+            assert_eq!(drift(&mut value, share, 0), expected, "{share}");
             assert_eq!(value == whole, expected == 0, "{share}");
         }
-        assert_eq!(drift(&mut json!([1, 2]), 1.0), 0);
+        let first: std::collections::HashSet<_> = (0..36)
+            .map(|chance| {
+                let mut value = whole.clone();
+                assert_eq!(drift(&mut value, 0.12, chance), 1, "{chance}");
+                value.to_string()
+            })
+            .collect();
+        assert_eq!(first.len(), 36, "every field drifts in every way");
+        assert_eq!(drift(&mut json!([1, 2]), 1.0, 0), 0);
     }
 }

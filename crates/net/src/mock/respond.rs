@@ -94,7 +94,7 @@ fn make(
         None => return error(StatusCode::NOT_FOUND),
     };
     if rules.mocks.drift > 0.0 && kind.starts_with("application/json") {
-        record.drifted = drifted(&mut bytes, rules.mocks.drift);
+        record.drifted = drifted(&mut bytes, rules.mocks.drift, rules.chance);
     }
     if record.fault == Some(MockFault::Corrupt) {
         corrupt(&mut bytes);
@@ -150,9 +150,9 @@ fn kind_of(file: &Path) -> &'static str {
     }
 }
 
-fn drifted(bytes: &mut Vec<u8>, share: f64) -> u64 {
+fn drifted(bytes: &mut Vec<u8>, share: f64, chance: u64) -> u64 {
     let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else { return 0 };
-    let changed = drift(&mut value, share);
+    let changed = drift(&mut value, share, chance);
     if changed > 0 {
         *bytes = value.to_string().into_bytes();
     }
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn decided(mocks: Value) -> Decided {
-        let rules = Rules::new(serde_json::from_value(mocks).unwrap());
+        let rules = Rules::new(serde_json::from_value(mocks).unwrap(), 0);
         let parts = Request::builder()
             .uri("/a?b=c")
             .header("host", "api.example.com")

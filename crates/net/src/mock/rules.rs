@@ -83,6 +83,8 @@ fn readable(path: &Path) -> Result<PathBuf, String> {
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) mocks: Mocks,
+    /// Where chance begins.
+    pub(super) chance: u64,
     /// How many requests each rule has fitted.
     counts: Vec<AtomicU64>,
 }
@@ -96,9 +98,9 @@ pub(super) struct Fitting<'a> {
 }
 
 impl Rules {
-    pub(super) fn new(mocks: Mocks) -> Self {
+    pub(super) fn new(mocks: Mocks, chance: u64) -> Self {
         let counts = mocks.rules.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { mocks, counts }
+        Self { mocks, chance, counts }
     }
 
     /// The first rule that fits.
@@ -183,7 +185,7 @@ mod tests {
     use super::*;
 
     fn rules(rules: &serde_json::Value) -> Rules {
-        Rules::new(serde_json::from_value(json!({"rules": rules})).unwrap())
+        Rules::new(serde_json::from_value(json!({"rules": rules})).unwrap(), 0)
     }
 
     fn parts(method: &str, uri: &str) -> Parts {

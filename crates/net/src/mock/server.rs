@@ -53,7 +53,7 @@ impl Server {
     /// Starts the thread.
     pub(crate) fn start(spec: &NetworkSpec, authority: Option<Arc<Authority>>) -> io::Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let rules = Arc::new(Rules::new(spec.mocks.clone().unwrap_or_default()));
+        let rules = Arc::new(Rules::new(spec.mocks.clone().unwrap_or_default(), spec.seed));
         let (conversations, receiver) = unbounded_channel();
         std::thread::Builder::new()
             .name("menace: mocks".into())

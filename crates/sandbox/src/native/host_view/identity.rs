@@ -34,7 +34,7 @@ pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
     plan.file("/etc/nsswitch.conf", NAME_SERVICES.to_owned());
     plan.file(
         "/etc/resolv.conf",
-        format!("# Without a network there is no way to it.\nnameserver {GATEWAY_V4}\n"),
+        format!("# Without a network there is no way to it.\nnameserver {GATEWAY_V4}\noptions timeout:1 attempts:5\n"),
     );
 }
 

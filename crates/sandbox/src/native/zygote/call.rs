@@ -71,6 +71,9 @@ pub struct CallLimits {
 pub(super) const MOST_PLACES: usize = 4;
 
 impl CallLimits {
+    /// How many calls that wait for others run where otherwise one would.
+    pub const WAITING_PLACES: usize = MOST_PLACES;
+
     /// How many calls with these limits run where otherwise one would. There are two places for each core, so that only
     /// a call with less than half a core leaves room.
     pub fn places(&self) -> usize {

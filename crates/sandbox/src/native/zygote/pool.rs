@@ -127,7 +127,8 @@ impl Zygotes {
         let memory = limits.memory.or(usual.memory).or_else(|| is_kept.then_some(MEMORY));
         // Files live in memory, so where that is small the usual disk would leave nothing of it.
         let usual_disk = usual.disk.map(|disk| memory.map_or(disk, |memory| disk.min(memory / 2)));
-        let parallel = self.options.parallel * limits.places();
+        let places = if kind.has_network { CallLimits::WAITING_PLACES } else { limits.places() };
+        let parallel = self.options.parallel * places;
         let limits = Limits {
             cpus: limits.cpus.or(usual.cpus),
             memory,

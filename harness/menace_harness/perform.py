@@ -25,6 +25,9 @@ observer = observe.Observer()
 MOST_YIELDED = 1000
 # A longer text of one value says no more about the call.
 LONGEST_TEXT = 4000
+# A call that is made again and again leaves others some time, and is not made more often than this.
+PAUSE = 0.01
+MOST_REPEATS = 200
 # So deep it is looked into values for how long their text is.
 DEEPEST = 5
 
@@ -46,6 +49,8 @@ def perform(request):
         reached = coverage.Coverage(WORKSPACE) if request.get("cover") else nothing
         result = measured(request, prepared, reached)
         result["seen"] = observer.end()
+        if "repeats" in result:
+            result["seen"]["repeats"] = result.pop("repeats")
         if reached is not nothing:
             result["seen"]["lines"] = reached.found()
         if result.get("changed") is False:
@@ -67,7 +72,7 @@ def measured(request, prepared, reached=nothing):
     with competing, reached:
         waited = run_delay_ms() if request.get("timed") else 0.0
         began = clock()
-        result = prepared.run()
+        result = prepared.run() if "across" not in request else across(prepared, request["across"])
         result["took_ms"] = (clock() - began) * 1e3
     if request.get("timed"):
         # On a machine that is busy with others the call would have taken less by this.
@@ -75,6 +80,21 @@ def measured(request, prepared, reached=nothing):
     if competing is not nothing:
         result["starved"] = competing.has_to_wait
     return result
+
+
+def across(prepared, seconds):
+    """The call again and again for so long: when each began and ended, in milliseconds, and whether it ended well."""
+    began, repeats = clock(), []
+    while True:
+        start = clock()
+        result = prepared.run()
+        end = clock()
+        repeats.append([(start - began) * 1e3, (end - began) * 1e3, result["stage"] == "done"])
+        if end - began >= seconds or len(repeats) == MOST_REPEATS:
+            # How one of them ended says nothing about all.
+            return {"stage": "done", "value": None, "type": "NoneType", "repeats": repeats}
+        prepared.renew()
+        time.sleep(PAUSE)
 
 
 def run_delay_ms():

@@ -93,7 +93,7 @@ fn lock_down(with_listener: bool, writer: &mut io::PipeWriter) -> Result<(), Box
     landlock::restrict(&writable.each_ref().map(AsFd::as_fd))?;
     done();
     let listener = if with_listener {
-        Some(seccomp::install_with_listener()?)
+        Some(seccomp::install_with_listener(&[])?)
     } else {
         seccomp::install().map(|()| None)?
     };

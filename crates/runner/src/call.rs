@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::circumstances::{Circumstances, Proof};
 use crate::stubs::Stub;
 use crate::target::Target;
-use crate::world::world_of;
+use crate::world::{ACROSS, world_of};
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,6 +38,9 @@ pub struct Call {
     /// Its docstring has examples, and they are run instead of a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub examples: bool,
+    /// It is made again and again, across a window in which things go wrong.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub across: bool,
     /// Fields that its module reads from answers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
@@ -75,6 +78,7 @@ impl Call {
             circumstances: circumstances.clone(),
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             examples: false,
+            across: false,
             reads: target.reads().to_vec(),
             needs_world: needs_world(target),
             covers: false,
@@ -123,6 +127,9 @@ impl Call {
             request["load"] = self.circumstances.competitors().into();
         } else if self.circumstances.within_ms.is_some() {
             request["timed"] = true.into();
+        }
+        if self.across {
+            request["across"] = ACROSS.as_secs_f64().into();
         }
         if self.covers {
             request["cover"] = true.into();

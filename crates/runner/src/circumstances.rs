@@ -137,16 +137,16 @@ const OTHER_KEYS: [&str; 4] = ["MIN_BANDWIDTH", "SECURITY_LEVEL", "OS_TYPE", "VM
 const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(25);
 /// Requests that go wrong when a preset does not say how many.
 const FLAKY_REQUESTS: f64 = 1.0;
-/// What goes wrong with what calls write, when a preset breaks the disk: three of four writes fail.
+/// What goes wrong with what calls write, when a preset breaks the disk: nine of ten writes fail.
 const FAILING_DISK: [&str; 5] = [
     "write=ENOSPC,rate=50%,path=/workspace/*",
-    "write=EIO,rate=50%,path=/workspace/*",
+    "write=EIO,rate=80%,path=/workspace/*",
     "write=ENOSPC,rate=50%,path=/tmp/*",
-    "write=EIO,rate=50%,path=/tmp/*",
+    "write=EIO,rate=80%,path=/tmp/*",
     "fsync=EIO",
 ];
 const CORRUPTING_DISK: [&str; 2] =
-    ["write=corrupt,rate=75%,path=/workspace/*", "write=corrupt,rate=75%,path=/tmp/*"];
+    ["write=corrupt,rate=90%,path=/workspace/*", "write=corrupt,rate=90%,path=/tmp/*"];
 
 impl Circumstances {
     /// Those of a preset.
@@ -205,10 +205,19 @@ impl Circumstances {
         matches!(self.strategy, Strategy::Typical | Strategy::Drift) && !self.is_baseline
     }
 
+    /// Whether what is done to a call depends on its chance, so that the same call with another chance says more.
+    pub fn is_chancy(&self) -> bool {
+        self.burst.is_some() || !self.world.faults.is_empty() || self.disturbs_network() || self.drift > 0.0
+    }
+
     /// Whether something is done to what a call says to others or hears from them.
     pub fn disturbs_network(&self) -> bool {
-        let network = self.world.network.as_ref();
-        self.upstream.is_some() || network.is_some_and(|network| !network.shape.is_clear())
+        self.upstream.is_some() || self.shapes_network()
+    }
+
+    /// Whether something is done to packets.
+    pub fn shapes_network(&self) -> bool {
+        self.world.network.as_ref().is_some_and(|network| !network.shape.is_clear())
     }
 
     /// How many calls run where otherwise one would: who waits for others leaves room.

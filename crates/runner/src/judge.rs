@@ -231,6 +231,7 @@ mod tests {
             circumstances: Circumstances::of(preset, Counts::default()),
             timeout_ms: 5000,
             examples: false,
+            across: false,
             reads: Vec::new(),
             needs_world: false,
             covers: false,

@@ -13,6 +13,7 @@ mod minimise;
 mod outcome;
 mod owners;
 mod plan;
+mod recovery;
 mod report;
 mod run;
 mod self_test;
@@ -35,6 +36,7 @@ pub use minimise::outcome_of;
 pub use outcome::{CallOutcome, Measures, Verdict};
 pub use owners::{Owners, find_owners};
 pub use plan::{Plan, PlannedCall, PlannedPreset, Planning, Purpose, plan};
+pub use recovery::Recovery;
 pub use report::{Cell, Failure, HarnessError, RunReport};
 pub use run::{Ledger, Progress, Recorded, RunEnd, RunError, RunOptions, Surroundings, Written, run};
 pub use self_test::{

@@ -64,7 +64,7 @@ pub(crate) async fn minimise(
     let is_slow = matches!(first.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom);
     let most = match is_slow {
         // It waits for others, whatever it was given.
-        true if call.circumstances.disturbs_network() => AT_ONCE,
+        true if call.circumstances.disturbs_network() => 0,
         true => MOST_SLOW_CALLS,
         false => MOST_CALLS,
     };

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use menace_model::calls::Described;
-use menace_model::inventory::Effect;
 
-use crate::call::Call;
+use crate::call::{Call, needs_world};
 use crate::chance::Chance;
 use crate::circumstances::Circumstances;
 use crate::owners::Owners;
@@ -49,6 +48,15 @@ pub enum Purpose {
     },
     /// The examples of the docstring.
     Examples,
+    /// A call again and again, across a window in which things go wrong.
+    Window,
+}
+
+impl Purpose {
+    /// Whether a call counts in its cell.
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Measure | Self::Examples)
+    }
 }
 
 impl Purpose {
@@ -109,6 +117,7 @@ impl Plan {
         let mut call = Call::new(target, circumstances, planned.stub.clone(), planned.seed, usual_timeout);
         call.examples = planned.purpose == Purpose::Examples;
         call.covers = planned.covers;
+        call.across = planned.purpose == Purpose::Window;
         call
     }
 }
@@ -159,7 +168,12 @@ impl Planner<'_> {
             // Many threads that initialise one object are no use of it.
             return self.plan.void.push((index, preset, "nobody initialises one object twice".into()));
         }
-        match self.calls_of_cell(index, preset) {
+        let first = self.plan.calls.len();
+        let planned = self.calls_of_cell(index, preset);
+        if matches!(planned, Ok(1..)) {
+            self.across_a_window(first, preset);
+        }
+        match planned {
             Err(why) => {
                 self.plan.impossible.insert(index, why);
             }
@@ -199,7 +213,7 @@ impl Planner<'_> {
                     self.planning.owners,
                 )?,
             };
-            let asks_others = target.section.effects.contains(&Effect::Network);
+            let asks_others = needs_world(target) || !target.reads().is_empty();
             let made = match made {
                 // Answers of others drift as well.
                 None if circumstances.strategy == Strategy::Drift && asks_others => stub(
@@ -214,8 +228,8 @@ impl Planner<'_> {
                 made => made,
             };
             let Some(stub) = made else { continue };
-            // The same call again would only say the same again, but threads meet elsewhere with another chance.
-            let turns = if circumstances.burst.is_some() { draw } else { 0 };
+            // The same call again would only say the same again, unless what is done to it depends on chance.
+            let turns = if circumstances.is_chancy() { draw } else { 0 };
             let same = format!("{turns} {}", serde_json::to_string(&stub).unwrap_or_default());
             let known = planned.get(&same).copied();
             if circumstances.is_baseline {
@@ -253,6 +267,17 @@ impl Planner<'_> {
             for index in module {
                 self.run_examples(*index, preset);
             }
+        }
+    }
+
+    /// Where the network is disturbed, the first call of a section that may use it is also made across a window.
+    fn across_a_window(&mut self, first: usize, preset: usize) {
+        let circumstances = &self.planning.presets[preset].circumstances;
+        let call = self.plan.calls[first].clone();
+        let target = &self.planning.targets[call.target];
+        let may_ask_others = needs_world(target) || !target.reads().is_empty();
+        if circumstances.shapes_network() && circumstances.is_paired() && may_ask_others {
+            self.plan.calls.push(PlannedCall { purpose: Purpose::Window, ..call });
         }
     }
 

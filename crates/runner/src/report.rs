@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use menace_model::calls::OutcomeKind;
 use menace_model::ids::RunId;
+use menace_model::network::Protocol;
 use serde::Serialize;
 
 use crate::call::Call;
 use crate::coverage::{ModuleCoverage, coverage};
 use crate::outcome::{CallOutcome, Verdict};
-use crate::plan::{Plan, Planning, Purpose};
+use crate::plan::{Plan, PlannedCall, Planning, Purpose};
+use crate::recovery::Recovery;
 use crate::shrink::stub_size;
-use crate::statistics::wilson;
+use crate::statistics::{median, wilson};
 use crate::stubs::Stub;
 
 /// The report of a run. Its fields are stable.
@@ -63,6 +65,12 @@ pub struct Cell {
     pub interval: Option<(f64, f64)>,
     /// Why no call counts.
     pub void_reason: Option<String>,
+    /// The median of the times from the first packet of a flow to the first byte that came back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_latency_ms: Option<f64>,
+    /// What happened to calls across a window in which the network was disturbed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
 }
 
 /// One way in which a section fails.
@@ -203,7 +211,7 @@ impl Seen<'_> {
     fn cells(&self) -> Vec<Cell> {
         let mut places: BTreeMap<(usize, usize), (Kinds, Option<String>)> = BTreeMap::new();
         for (call, outcome) in self.plan.calls.iter().zip(self.outcomes) {
-            if matches!(call.purpose, Purpose::Repeat { .. }) {
+            if !call.purpose.counts() {
                 continue;
             }
             let (kinds, reason) = places.entry((call.target, call.preset)).or_default();
@@ -235,16 +243,37 @@ impl Seen<'_> {
             n,
             robustness: (n > 0).then(|| well as f64 / n as f64),
             interval: (n > 0).then(|| wilson(well, n)),
+            network_latency_ms: median(self.first_bytes(target, preset)),
+            recovery: self.recovery(target, preset),
             void_reason: (n == 0).then(|| reason.unwrap_or_else(|| "no call counts".to_owned())),
             kinds,
         }
     }
 
+    fn of_cell(&self, target: usize, preset: usize) -> impl Iterator<Item = (&PlannedCall, &CallOutcome)> {
+        let all = self.plan.calls.iter().zip(self.outcomes);
+        all.filter(move |(call, _)| call.target == target && call.preset == preset)
+    }
+
+    fn first_bytes(&self, target: usize, preset: usize) -> Vec<f64> {
+        let counted = self.of_cell(target, preset).filter(|(call, _)| call.purpose.counts());
+        let flows =
+            counted.filter_map(|(_, outcome)| outcome.measures.as_ref()).flat_map(|measures| &measures.flows);
+        flows.filter(|flow| flow.protocol == Protocol::Tcp).filter_map(|flow| flow.first_byte_ms).collect()
+    }
+
+    fn recovery(&self, target: usize, preset: usize) -> Option<Recovery> {
+        let (_, outcome) = self.of_cell(target, preset).find(|(call, _)| call.purpose == Purpose::Window)?;
+        // If nothing happened in the window, there is nothing to recover from.
+        let happened = outcome.verdict.kind == OutcomeKind::Ok;
+        Recovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
+    }
+
     fn failures(&self) -> Vec<Failure> {
         let mut found: BTreeMap<Signature, Vec<Failure>> = BTreeMap::new();
         for (number, outcome) in self.outcomes.iter().enumerate() {
-            let is_repeat = matches!(self.plan.calls[number].purpose, Purpose::Repeat { .. });
-            if outcome.verdict.kind.is_failure() && !is_repeat {
+            let counts = self.plan.calls[number].purpose.counts();
+            if outcome.verdict.kind.is_failure() && counts {
                 let (signature, failure) = self.failure(number, &outcome.verdict);
                 found.entry(signature).or_default().push(failure);
             }

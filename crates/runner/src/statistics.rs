@@ -14,9 +14,22 @@ pub fn wilson(successes: usize, count: usize) -> (f64, f64) {
     ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
+/// The value in the middle; of an even number of values the lower one. Nothing of none.
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_median_is_one_of_the_values() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0]), Some(1.0));
+        assert_eq!(median(Vec::new()), None);
+    }
 
     #[test]
     fn the_interval_is_wilsons() {

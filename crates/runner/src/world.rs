@@ -1,6 +1,8 @@
 //! What is around one call: the circumstances of its preset, with its own chance and the answers that its module reads.
 
-use menace_model::network::{Answer, MockFault, MockRule, Mocks};
+use std::time::Duration;
+
+use menace_model::network::{Answer, MockFault, MockRule, Mocks, Window};
 use menace_sandbox::native::World;
 use serde_json::{Map, Value, json};
 
@@ -8,11 +10,20 @@ use crate::call::Call;
 use crate::circumstances::Upstream;
 use crate::stubs::plausible_value;
 
+/// When things go wrong with a call that is made again and again, from its first packet.
+pub(crate) const WINDOW: Window =
+    Window { from: Duration::from_millis(500), until: Duration::from_millis(1000) };
+/// For how long it is made.
+pub(crate) const ACROSS: Duration = Duration::from_millis(2000);
+
 /// The world of a call.
 pub(crate) fn world_of(call: &Call) -> World {
     let mut world = call.circumstances.world.clone();
     let Some(network) = &mut world.network else { return world };
     network.seed = call.seed;
+    if call.across {
+        network.shape.window = Some(WINDOW);
+    }
     if let Some(mocks) = &mut network.mocks {
         mocks.fields = fields(&call.reads);
         if let Some(upstream) = call.circumstances.upstream {

@@ -1,6 +1,7 @@
 //! Commands, settings, exit codes, and which stream says what.
 
 mod config;
+mod disturbed;
 mod doctor;
 mod doctor_isolation;
 mod example;

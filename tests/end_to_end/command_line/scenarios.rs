@@ -117,7 +117,7 @@ fn a_starved_machine_shows_what_a_free_one_does_not() {
     assert_eq!((&memory["n"], &memory["robustness"]), (&json!(0), &Value::Null));
     assert!(memory["void_reason"].as_str().unwrap().contains("half of the memory"), "{memory}");
     let network = quick.iter().find(|(scenario, _)| *scenario == "high_latency_api").unwrap().1;
-    assert!(network["void_reason"].as_str().unwrap().contains("network"), "{network}");
+    assert!(network["void_reason"].as_str().unwrap().contains("packets"), "{network}");
 }
 
 #[test]

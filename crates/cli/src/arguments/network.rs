@@ -38,7 +38,7 @@ pub(crate) struct NetworkArguments {
     /// A host that does not answer: a name, *.name, address, range or *; can be repeated
     #[arg(long, value_name = "HOST", value_delimiter = ',')]
     pub(crate) partition: Vec<HostPattern>,
-    /// When packets are delayed and lost, such as 1s-3s from the start; always without this
+    /// When packets are delayed and lost, such as 1s-3s from the first packet; always without this
     #[arg(long, value_name = "FROM-UNTIL", value_parser = window)]
     pub(crate) fault_window: Option<Window>,
     /// The name server that is asked for names that are allowed; without this as the host does

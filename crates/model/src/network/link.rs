@@ -61,7 +61,7 @@ pub enum Distribution {
     Exponential,
 }
 
-/// A time in which something happens, from when the network was made or its shape was changed.
+/// A time in which something happens, from the first packet of the sandbox, or the first after its shape was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 /// Changes fields of objects, at any depth: every so-manieth is renamed, left out, given another type, or has another one
-/// beside it, in turn, beginning where chance says. At least one is changed if there is any and the share is above 0. Says how many were changed.
-pub(super) fn drift(value: &mut Value, share: f64, chance: u64) -> u64 {
-    let fields = count(value);
+/// beside it, in turn, beginning where chance says; if it is known which ones
+/// are read, then only of those. At least one is changed if there is any and the share is above 0. Says how many were changed.
+pub(super) fn drift(value: &mut Value, share: f64, chance: u64, read: &Map<String, Value>) -> u64 {
+    let fields = count(value, read);
     if fields == 0 || share <= 0.0 {
         return 0;
     }
@@ -15,21 +16,35 @@ pub(super) fn drift(value: &mut Value, share: f64, chance: u64) -> u64 {
         reason = "it is a share of a small number"
     )]
     let wanted = ((fields as f64 * share).round() as u64).clamp(1, fields);
-    let mut drifting =
-        Drifting { seen: 0, changed: 0, offset: chance % fields, turn: chance / fields, fields, wanted };
+    let mut drifting = Drifting {
+        read,
+        seen: 0,
+        changed: 0,
+        offset: chance % fields,
+        turn: chance / fields,
+        fields,
+        wanted,
+    };
     drifting.walk(value);
     drifting.changed
 }
 
-fn count(value: &Value) -> u64 {
+fn count(value: &Value, read: &Map<String, Value>) -> u64 {
     match value {
-        Value::Object(fields) => fields.values().map(|value| 1 + count(value)).sum(),
-        Value::Array(values) => values.iter().map(count).sum(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| u64::from(is_read(name, read)) + count(value, read)).sum()
+        }
+        Value::Array(values) => values.iter().map(|value| count(value, read)).sum(),
         _ => 0,
     }
 }
 
-struct Drifting {
+fn is_read(name: &str, read: &Map<String, Value>) -> bool {
+    read.is_empty() || read.contains_key(name)
+}
+
+struct Drifting<'a> {
+    read: &'a Map<String, Value>,
     seen: u64,
     changed: u64,
     /// Where the spread begins, and which kind of change comes first.
@@ -39,7 +54,7 @@ struct Drifting {
     wanted: u64,
 }
 
-impl Drifting {
+impl Drifting<'_> {
     /// Whether the next field is one of those, which are spread evenly.
     fn is_next(&mut self) -> bool {
         let at = |seen: u64| (seen + self.offset) * self.wanted / self.fields;
@@ -65,7 +80,7 @@ impl Drifting {
         mut made: Map<String, Value>,
         (name, mut value): (String, Value),
     ) -> Map<String, Value> {
-        let is_chosen = self.is_next();
+        let is_chosen = is_read(&name, self.read) && self.is_next();
         self.walk(&mut value);
         if !is_chosen {
             made.insert(name, value);
@@ -106,17 +121,21 @@ mod tests {
             json!({"a": 1, "b": "x", "c": [{"d": true, "e": null}], "f": {"g": 1.5}, "h": [], "i": 0});
         for (share, expected) in [(0.0, 0), (0.01, 1), (0.25, 2), (0.5, 5), (1.0, 9)] {
             let mut value = whole.clone();
-            assert_eq!(drift(&mut value, share, 0), expected, "{share}");
+            assert_eq!(drift(&mut value, share, 0, &Map::new()), expected, "{share}");
             assert_eq!(value == whole, expected == 0, "{share}");
         }
         let first: std::collections::HashSet<_> = (0..36)
             .map(|chance| {
                 let mut value = whole.clone();
-                assert_eq!(drift(&mut value, 0.12, chance), 1, "{chance}");
+                assert_eq!(drift(&mut value, 0.12, chance, &Map::new()), 1, "{chance}");
                 value.to_string()
             })
             .collect();
         assert_eq!(first.len(), 36, "every field drifts in every way");
-        assert_eq!(drift(&mut json!([1, 2]), 1.0, 0), 0);
+        assert_eq!(drift(&mut json!([1, 2]), 1.0, 0, &Map::new()), 0);
+        let read = Map::from_iter([("g".to_owned(), json!(1))]);
+        let mut value = whole.clone();
+        assert_eq!(drift(&mut value, 0.1, 7, &read), 1);
+        assert_ne!(value["f"], whole["f"]);
     }
 }

@@ -94,7 +94,7 @@ fn make(
         None => return error(StatusCode::NOT_FOUND),
     };
     if rules.mocks.drift > 0.0 && kind.starts_with("application/json") {
-        record.drifted = drifted(&mut bytes, rules.mocks.drift, rules.chance);
+        record.drifted = drifted(&mut bytes, rules);
     }
     if record.fault == Some(MockFault::Corrupt) {
         corrupt(&mut bytes);
@@ -150,9 +150,9 @@ fn kind_of(file: &Path) -> &'static str {
     }
 }
 
-fn drifted(bytes: &mut Vec<u8>, share: f64, chance: u64) -> u64 {
+fn drifted(bytes: &mut Vec<u8>, rules: &Rules) -> u64 {
     let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else { return 0 };
-    let changed = drift(&mut value, share, chance);
+    let changed = drift(&mut value, rules.mocks.drift, rules.chance, &rules.mocks.fields);
     if changed > 0 {
         *bytes = value.to_string().into_bytes();
     }

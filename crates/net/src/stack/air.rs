@@ -14,8 +14,8 @@ use crate::queue::Queue;
 pub(super) struct Air {
     pub(super) tun: Tun,
     shape: Shape,
-    /// Windows begin here.
-    since: Instant,
+    /// Windows begin with the first packet of the sandbox.
+    since: Option<Instant>,
     out: Queue<Key>,
     into: Queue<Arriving>,
     /// Room for the packet that is being made.
@@ -44,12 +44,12 @@ pub(super) enum Departed {
 impl Air {
     pub(super) fn new(tun: Tun, shape: Shape, now: Instant) -> Self {
         let scratch = vec![0; HEADER + usize::from(u16::MAX)];
-        Self { tun, shape, since: now, out: Queue::new(now), into: Queue::new(now), scratch }
+        Self { tun, shape, since: None, out: Queue::new(now), into: Queue::new(now), scratch }
     }
 
-    /// Shapes packets differently from now on; those under way stay.
-    pub(super) fn change(&mut self, shape: Shape, now: Instant) {
-        (self.shape, self.since) = (shape, now);
+    /// Shapes packets differently from now on; those under way stay, and windows begin anew.
+    pub(super) fn change(&mut self, shape: Shape) {
+        (self.shape, self.since) = (shape, None);
     }
 
     /// Loses what is under way.
@@ -65,6 +65,7 @@ impl Air {
 
     /// Sends a packet of the sandbox on its way.
     pub(super) fn depart(&mut self, key: Key, meta: &mut Meta, packet: &[u8], now: Instant) -> Departed {
+        self.since.get_or_insert(now);
         let number = next_number(&mut meta.out);
         meta.record.out.packets += 1;
         meta.seen = now;
@@ -174,7 +175,8 @@ impl Air {
     }
 
     fn is_in_window(&self, now: Instant) -> bool {
-        self.shape.window.is_none_or(|window| window.contains(now - self.since))
+        let since = self.since.map_or(Duration::ZERO, |since| now - since);
+        self.shape.window.is_none_or(|window| window.contains(since))
     }
 
     fn link(&self, is_out: bool, now: Instant) -> Link {

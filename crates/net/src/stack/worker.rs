@@ -443,7 +443,7 @@ impl Worker {
     }
 
     fn change(&mut self, spec: NetworkSpec, now: Instant) {
-        self.air.change(spec.shape.clone(), now);
+        self.air.change(spec.shape.clone());
         if self.spec.allow != spec.allow
             || self.spec.mocks != spec.mocks
             || self.spec.resolver != spec.resolver
@@ -490,7 +490,7 @@ impl Worker {
         self.timers.clear();
         self.clock = Clock { origin: now };
         let spec = spec.map_or_else(|| self.spec.clone(), |spec| *spec);
-        self.air.change(spec.shape.clone(), now);
+        self.air.change(spec.shape.clone());
         // A mock that is still at something must not count it for those who come next.
         self.server = None;
         self.resolver = Resolver::new(spec.resolver);

@@ -1,0 +1,12 @@
+"""Inside the sandbox: one request over HTTPS. Prints all of its answer.
+
+usage: fetch.py URL
+"""
+
+import sys
+import urllib.request
+
+with urllib.request.urlopen(sys.argv[1], timeout=30) as answer:
+    print(answer.status)
+    print(answer.headers)
+    print(answer.read().decode())

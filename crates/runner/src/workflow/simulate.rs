@@ -200,8 +200,11 @@ fn time(raw: &RawOutcome, calls: &[Call]) -> Time {
             peak_bytes: answer["peak_bytes"].as_u64(),
         })
         .collect();
-    let is_well = |step: &&StepSeen| step.verdict.kind != OutcomeKind::Ok;
-    let verdict = match (steps.iter().find(is_well), calls.first()) {
+    // What was done to one step was done to the workflow.
+    let is_bad = |step: &&StepSeen| !matches!(step.verdict.kind, OutcomeKind::Ok | OutcomeKind::Void);
+    let is_well = |step: &StepSeen| step.verdict.kind == OutcomeKind::Ok;
+    let void = steps.first().filter(|_| !steps.iter().any(is_well));
+    let verdict = match (steps.iter().find(is_bad).or(void), calls.first()) {
         // Without an answer the process itself has ended.
         (None, Some(call)) if answered.is_empty() => judge(raw, call),
         (Some(step), _) => step.verdict.clone(),

@@ -89,8 +89,9 @@ impl Suspect {
         let mut differs = None;
         for (failure, call) in self.calls {
             match minimise(executor, &call, &Likeness::of(&failure.verdict)).await? {
-                Again::Smallest(call, outcome) => {
-                    return Ok(Seen::Again(Box::new(failure), call, Box::new(outcome)));
+                Again::Smallest(smallest) => {
+                    let (call, outcome) = *smallest;
+                    return Ok(Seen::Again(Box::new(failure), Box::new(call), Box::new(outcome)));
                 }
                 Again::Differs(verdict) => {
                     differs.get_or_insert_with(|| flaky(failure, &verdict));

@@ -15,6 +15,7 @@ use crate::world::{ACROSS, world_of};
 
 /// One call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one thing that is different about a call")]
 pub struct Call {
     /// As Python imports it.
     pub module: String,

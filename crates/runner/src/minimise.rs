@@ -46,9 +46,9 @@ impl Likeness {
 /// A failing call again, and as small as it gets.
 pub(crate) enum Again {
     /// Something else came of the same call.
-    Differs(Verdict),
+    Differs(Box<Verdict>),
     /// The smallest that was found, and what came of it.
-    Smallest(Box<Call>, CallOutcome),
+    Smallest(Box<(Call, CallOutcome)>),
 }
 
 /// Makes a failing call once more, and then its input as small as it gets within its calls.
@@ -59,7 +59,7 @@ pub(crate) async fn minimise(
 ) -> Result<Again, SandboxError> {
     let first = outcome_of(executor, call).await?;
     if !failure.is_of(&first) {
-        return Ok(Again::Differs(first.verdict));
+        return Ok(Again::Differs(Box::new(first.verdict)));
     }
     let is_slow = matches!(first.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom);
     let most = match is_slow {
@@ -93,9 +93,9 @@ pub(crate) async fn minimise(
     // What fails among others has to fail alone, as it will when somebody replays it.
     let of_best = outcome_of(executor, &best).await?;
     if failure.is_of(&of_best) {
-        return Ok(Again::Smallest(Box::new(best), of_best));
+        return Ok(Again::Smallest(Box::new((best, of_best))));
     }
-    Ok(Again::Smallest(Box::new(call.clone()), first))
+    Ok(Again::Smallest(Box::new((call.clone(), first))))
 }
 
 async fn outcomes_at_once(

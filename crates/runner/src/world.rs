@@ -11,10 +11,9 @@ use crate::circumstances::Upstream;
 use crate::stubs::plausible_value;
 
 /// When things go wrong with a call that is made again and again, from its first packet.
-pub(crate) const WINDOW: Window =
-    Window { from: Duration::from_millis(500), until: Duration::from_millis(1000) };
+pub(crate) const WINDOW: Window = Window { from: Duration::from_millis(500), until: Duration::from_secs(1) };
 /// For how long it is made.
-pub(crate) const ACROSS: Duration = Duration::from_millis(2000);
+pub(crate) const ACROSS: Duration = Duration::from_secs(2);
 
 /// The world of a call.
 pub(crate) fn world_of(call: &Call) -> World {

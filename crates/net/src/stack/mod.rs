@@ -9,7 +9,9 @@
 
 mod air;
 mod clock;
+mod commands;
 mod entry;
+mod flows;
 mod inbox;
 mod open;
 mod port;

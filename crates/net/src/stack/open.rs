@@ -15,9 +15,10 @@ use rustix::net::{
 };
 
 use super::entry::{Connecting, Key, State};
+use super::flows::refusal;
 use super::inbox::Command;
 use super::tcp::Upstream;
-use super::worker::{Worker, refusal};
+use super::worker::Worker;
 use crate::addresses::{GATEWAY_V4, GATEWAY_V6, is_gateway};
 use crate::dns::{Question, Reply};
 use crate::mock::{Conversation, Server};

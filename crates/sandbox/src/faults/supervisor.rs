@@ -20,6 +20,8 @@ use super::calls::{Subject, look_up};
 use super::corrupt::write_other_bytes;
 use super::target::{Target, descriptor};
 
+/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE` in the type of its field.
+const CONTINUE: u32 = 1;
 /// Processes that are known to run programs. More are looked at each time.
 const MOST_KNOWN: usize = 10_000;
 
@@ -230,7 +232,7 @@ impl<'a> About<'a> {
 }
 
 fn goes_on(id: u64) -> libc::seccomp_notif_resp {
-    libc::seccomp_notif_resp { id, val: 0, error: 0, flags: libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32 }
+    libc::seccomp_notif_resp { id, val: 0, error: 0, flags: CONTINUE }
 }
 
 fn returns(id: u64, val: i64, error: i32) -> libc::seccomp_notif_resp {

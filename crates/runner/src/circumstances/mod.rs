@@ -1,10 +1,10 @@
 //! What is done to the calls of a preset, and how one sees that it happened.
 
+mod modes;
+
 use std::time::Duration;
 
-use menace_model::faults::FaultRule;
-use menace_model::network::{Fallback, HostPattern, Mocks, NetworkSpec, Shape};
-use menace_model::presets::{FailureMode, Preset};
+use menace_model::presets::Preset;
 use menace_sandbox::native::{CallLimits, World};
 use serde::{Deserialize, Serialize};
 
@@ -118,14 +118,6 @@ impl Default for Counts {
     }
 }
 
-/// Cores when a preset strains the CPU and does not say how much.
-const STRAINED_CPUS: f64 = 0.2;
-/// Bytes when a preset strains memory and does not say how much.
-const STRAINED_MEMORY: u64 = 64 << 20;
-/// Bytes when a preset strains the disk and does not say how much.
-const STRAINED_DISK: u64 = 1 << 20;
-/// Milliseconds when a preset strains time and does not say how much.
-const STRAINED_MS: u64 = 500;
 /// `THREAT_INTENSITY` of the low profiles, at which a cell has its usual number of calls.
 const USUAL_HOSTILITY: f64 = 30.0;
 const USUAL_MISUSE: f64 = 20.0;
@@ -135,19 +127,6 @@ const OTHER_KEYS: [&str; 4] = ["MIN_BANDWIDTH", "SECURITY_LEVEL", "OS_TYPE", "VM
 /// How much longer calls may take in which somebody may wait for an answer that does not come, so that code that tries
 /// again a few times, or gives up after ten or twenty seconds, does so in time.
 const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(25);
-/// Requests that go wrong when a preset does not say how many.
-const FLAKY_REQUESTS: f64 = 1.0;
-/// What goes wrong with what calls write, when a preset breaks the disk: every write fails, in one of
-/// two ways. A call often writes once, and a fault that it does not meet says nothing about it.
-const FAILING_DISK: [&str; 5] = [
-    "write=ENOSPC,rate=50%,path=/workspace/*",
-    "write=EIO,path=/workspace/*",
-    "write=ENOSPC,rate=50%,path=/tmp/*",
-    "write=EIO,path=/tmp/*",
-    "fsync=EIO",
-];
-const CORRUPTING_DISK: [&str; 2] = ["write=corrupt,path=/workspace/*", "write=corrupt,path=/tmp/*"];
-
 impl Circumstances {
     /// Those of a preset.
     pub fn of(preset: &Preset, counts: Counts) -> Self {
@@ -159,7 +138,7 @@ impl Circumstances {
             burst: None,
             limits: limits(preset),
             within_ms: preset.number("TIMEOUT").map(milliseconds),
-            world: World { network: Some(network(preset)), faults: Vec::new() },
+            world: World { network: Some(modes::network(preset)), faults: Vec::new() },
             upstream: None,
             proofs: Vec::new(),
             calls: counts.strain,
@@ -172,7 +151,7 @@ impl Circumstances {
             _ => {}
         }
         for mode in preset.failure_modes() {
-            does(mode, &mut made, preset);
+            modes::does(mode, &mut made, preset);
         }
         made.calls = made.count(preset, counts);
         made
@@ -241,127 +220,6 @@ impl Circumstances {
     }
 }
 
-/// Does what a mode says.
-fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) {
-    match mode {
-        FailureMode::HostileInput => to.strategy = Strategy::Hostile,
-        FailureMode::UserMisuse => to.strategy = Strategy::Misuse,
-        FailureMode::SchemaDrift => {
-            to.strategy = Strategy::Drift;
-            let drift = to.drift;
-            mocks_of(to).drift = drift;
-            to.proofs.push(Proof::Drifted);
-        }
-        FailureMode::ConcurrencySpike => {
-            let count = |key, usual| preset.number(key).map_or(usual, whole);
-            to.burst =
-                Some(Burst { threads: count("THREAD_BURST", 10), tasks: count("ASYNC_TASK_BURST", 20) });
-            to.proofs.push(Proof::Overlap);
-        }
-        FailureMode::ResourceStrain | FailureMode::IoCpuStrain | FailureMode::Cpu | FailureMode::CpuSpike => {
-            to.limits.cpus.get_or_insert(STRAINED_CPUS);
-            to.proofs.push(Proof::Starved);
-        }
-        FailureMode::Memory => {
-            to.limits.memory.get_or_insert(STRAINED_MEMORY);
-            to.proofs.push(Proof::Memory);
-        }
-        FailureMode::Disk => {
-            to.limits.disk.get_or_insert(STRAINED_DISK);
-            to.world.faults.extend(rules(&FAILING_DISK));
-            to.proofs.extend([Proof::Disk, Proof::Faulted]);
-        }
-        FailureMode::Timeout => {
-            to.within_ms.get_or_insert(STRAINED_MS);
-            to.proofs.push(Proof::Deadline);
-        }
-        FailureMode::HighLatency | FailureMode::HighLatencyApi | FailureMode::LatencySpike => {
-            let shape = &mut network_of(to).shape;
-            if shape.out.delay.is_zero() {
-                *shape =
-                    disturbed(&Disturbance { latency: 200.0, jitter: 20.0, loss: 0.05, ..of_preset(preset) });
-            }
-            to.proofs.push(Proof::Delayed);
-        }
-        FailureMode::Network => {
-            let shape = &mut network_of(to).shape;
-            if shape.is_clear() {
-                *shape = disturbed(&Disturbance { loss: 0.05, rate: Some(1_000_000), ..of_preset(preset) });
-            }
-            to.proofs.push(Proof::Disturbed);
-        }
-        FailureMode::NetworkPartition => {
-            network_of(to).shape.partition = vec![HostPattern::Any];
-            to.proofs.push(Proof::Disturbed);
-        }
-        FailureMode::FlakyUpstream => {
-            let failures = preset.number("UPSTREAM_FAILURES").unwrap_or(FLAKY_REQUESTS);
-            to.upstream = Some(Upstream::Flaky(u64::from(whole(failures))));
-            to.proofs.push(Proof::Upstream);
-        }
-        FailureMode::ChaoticFailure => {
-            to.upstream = Some(Upstream::Chaotic);
-            to.world.faults.extend(rules(&CORRUPTING_DISK));
-            to.proofs.extend([Proof::Upstream, Proof::Faulted]);
-        }
-        FailureMode::DiskCorruption => {
-            to.world.faults.extend(rules(&CORRUPTING_DISK));
-            to.proofs.push(Proof::Faulted);
-        }
-    }
-}
-
-fn rules(written: &[&str]) -> Vec<FaultRule> {
-    written.iter().map(|rule| rule.parse().expect("a test reads all of them")).collect()
-}
-
-/// The network of a preset: somebody plausible answers, and packets are disturbed as the preset says.
-fn network(preset: &Preset) -> NetworkSpec {
-    let mocks = Mocks { fallback: Fallback::Plausible, ..Mocks::default() };
-    NetworkSpec { mocks: Some(mocks), shape: disturbed(&of_preset(preset)), ..NetworkSpec::default() }
-}
-
-fn network_of(to: &mut Circumstances) -> &mut NetworkSpec {
-    to.world.network.get_or_insert_default()
-}
-
-fn mocks_of(to: &mut Circumstances) -> &mut Mocks {
-    network_of(to).mocks.get_or_insert_default()
-}
-
-/// What a preset says about packets, in milliseconds, shares and bits in a second.
-#[derive(Debug, Clone, Copy, Default)]
-struct Disturbance {
-    latency: f64,
-    jitter: f64,
-    loss: f64,
-    duplicate: f64,
-    rate: Option<u64>,
-}
-
-fn of_preset(preset: &Preset) -> Disturbance {
-    let number = |key| preset.number(key).unwrap_or(0.0);
-    Disturbance {
-        latency: number("NETWORK_LATENCY_MS"),
-        jitter: number("NETWORK_JITTER_MS"),
-        loss: number("PACKET_LOSS") / 100.0,
-        duplicate: number("PACKET_DUPLICATION") / 100.0,
-        rate: preset
-            .bits_per_second("BANDWIDTH_LIMIT")
-            .or_else(|| preset.bits_per_second("MAX_BANDWIDTH"))
-            .filter(|rate| *rate >= 8),
-    }
-}
-
-fn disturbed(by: &Disturbance) -> Shape {
-    let time = |milliseconds: f64| Duration::from_secs_f64(milliseconds.clamp(0.0, 600_000.0) / 1e3);
-    Shape::symmetric(time(by.latency), time(by.jitter)).both(|link| {
-        link.loss = by.loss;
-        link.duplicate = by.duplicate;
-        link.rate = by.rate;
-    })
-}
-
 fn limits(preset: &Preset) -> CallLimits {
     CallLimits {
         cpus: preset.number("CPU_LIMIT").filter(|cpus| *cpus > 0.0),
@@ -397,8 +255,9 @@ fn milliseconds(seconds: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use menace_model::presets::{Profile, Severity, canonical, read};
+    use menace_model::presets::{FailureMode, Profile, Severity, canonical, read};
 
+    use super::modes::{STRAINED_DISK, STRAINED_MEMORY};
     use super::*;
 
     fn of(text: &str) -> Circumstances {

@@ -14,7 +14,9 @@ mod cases;
 mod directory;
 mod harness;
 mod host;
+mod name_server;
 mod probe;
+mod two_hosts;
 
 /// One module of tests, with a test for every case.
 macro_rules! security_of {
@@ -80,6 +82,32 @@ macro_rules! security_of {
                 network::names_are_not_resolved,
                 network::abstract_sockets_of_the_host_are_not_reachable,
                 network::raw_sockets_are_refused,
+                reach::addresses_that_are_not_public_are_refused_though_all_are_allowed,
+                reach::version_6_is_no_way_around_the_rules,
+                reach::the_loopback_of_the_host_has_to_be_named,
+                reach::a_name_that_is_rebound_keeps_its_first_addresses,
+                reach::a_name_that_leads_to_where_no_rule_leads_has_no_address,
+                reach::names_that_are_not_allowed_are_not_passed_on,
+                reach::an_address_is_not_allowed_before_its_name_was_asked_for,
+                reach::a_greeting_for_another_host_is_not_passed_on,
+                reach::public_addresses_of_the_host_itself_are_refused,
+                #[ignore = "the agent of Azure and translated addresses pass"]
+                reach::addresses_that_only_look_public_are_refused,
+                #[ignore = "questions from the same port are one flow, which knows only the last name"]
+                reach::every_name_that_is_asked_for_is_recorded,
+                reach::raw_sockets_are_refused_on_a_network_too,
+                reach::abstract_sockets_of_the_host_are_not_on_the_network,
+                reach::the_interface_cannot_be_changed,
+                network_flood::refused_connections_and_datagrams_cost_little_memory,
+                network_flood::connections_that_are_kept_open_cost_little_memory,
+                #[ignore = "bodies are collected up to 16 MiB each, however many there are"]
+                network_flood::bodies_that_do_not_end_cost_little_memory,
+                #[ignore = "headers are collected up to 400 KiB each, however many there are"]
+                network_flood::headers_that_do_not_end_cost_little_memory,
+                #[ignore = "an answer is in memory once for each connection that does not read it"]
+                network_flood::answers_that_nobody_reads_cost_little_memory,
+                #[ignore = "paths are recorded as long as they are, a thousand for each connection"]
+                network_flood::long_paths_cost_little_memory,
                 resources::a_fork_bomb_is_limited,
                 resources::a_thread_bomb_is_limited,
                 resources::a_memory_bomb_is_stopped,
@@ -97,9 +125,10 @@ macro_rules! security_of {
             }
         }
     };
-    ($backend:ident, $run_as:path: $($file:ident::$case:ident,)*) => {
+    ($backend:ident, $run_as:path: $($(#[$attribute:meta])* $file:ident::$case:ident,)*) => {
         $(
             #[test]
+            $(#[$attribute])*
             fn $case() {
                 $run_as(concat!(module_path!(), "::", stringify!($case)), || {
                     crate::harness::run(|world| Box::pin(crate::cases::$file::$case(world)));

@@ -40,7 +40,7 @@ pub(crate) fn program(text: &str) -> ExecRequest {
 }
 
 /// That of the system where there is one: what version managers put before it on `PATH` takes its time to start.
-fn interpreter() -> &'static str {
+pub(crate) fn interpreter() -> &'static str {
     const OF_THE_SYSTEM: &str = "/usr/bin/python3";
     if Path::new(OF_THE_SYSTEM).exists() { OF_THE_SYSTEM } else { "python3" }
 }

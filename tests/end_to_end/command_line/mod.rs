@@ -7,6 +7,7 @@ mod doctor_isolation;
 mod example;
 mod init;
 mod map;
+mod network;
 mod orphan_files;
 mod orphan_switches;
 mod output;

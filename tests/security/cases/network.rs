@@ -5,6 +5,8 @@ use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 
+use menace_sandbox::Sandbox;
+
 use crate::harness::{World, read};
 use crate::host::marker;
 use crate::probe::attempts;
@@ -31,7 +33,7 @@ say('routes', len(open('/proc/net/route').readlines()) - 1)
 }
 
 /// The address of this machine by which it would reach others, if it has one.
-fn own_address() -> Option<IpAddr> {
+pub(super) fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     // Connecting a datagram socket sends nothing; it only chooses an address.
     socket.connect("192.0.2.1:9").ok()?;
@@ -130,6 +132,11 @@ for name in ('example.com', 'metadata.google.internal', 'host.docker.internal', 
 }
 
 pub(crate) async fn abstract_sockets_of_the_host_are_not_reachable(world: &World) {
+    knock_at_abstract_sockets(&*world.sandbox().await).await;
+}
+
+/// Tries to reach abstract sockets of the host, which belong to its network and are in no directory.
+pub(super) async fn knock_at_abstract_sockets(sandbox: &dyn Sandbox) {
     let name = marker();
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let listener = UnixListener::bind_addr(&address).unwrap();
@@ -140,25 +147,29 @@ pub(crate) async fn abstract_sockets_of_the_host_are_not_reachable(world: &World
     listener.accept().unwrap();
     listener.set_nonblocking(true).unwrap();
     datagrams.set_nonblocking(true).unwrap();
-    let sandbox = world.sandbox().await;
     let program = format!(
         "attempt('stream', lambda: socket.socket(socket.AF_UNIX).connect('\\0{name}'))
 attempt('datagram', lambda: socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', '\\0{datagram_name}'))
 names = open('/proc/net/unix').read()
 assert '{name}' not in names, names"
     );
-    attempts(&*sandbox, &program).await.assert_all(2, &["ECONNREFUSED", "EPERM"]);
+    attempts(sandbox, &program).await.assert_all(2, &["ECONNREFUSED", "EPERM"]);
     assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody knocked");
     assert_eq!(datagrams.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
 pub(crate) async fn raw_sockets_are_refused(world: &World) {
-    let sandbox = world.sandbox().await;
+    try_raw_sockets(&*world.sandbox().await).await;
+}
+
+pub(super) async fn try_raw_sockets(sandbox: &dyn Sandbox) {
     let program = "
 attempt('raw', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP))
 attempt('raw 6', lambda: socket.socket(socket.AF_INET6, socket.SOCK_RAW, 58))
+attempt('raw without a protocol', lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW))
 attempt('packet', lambda: socket.socket(17, socket.SOCK_RAW, 0))
+attempt('packet without a header', lambda: socket.socket(17, socket.SOCK_DGRAM, 0))
 attempt('low port', lambda: socket.socket().bind(('127.0.0.1', 22)))
 ";
-    attempts(&*sandbox, program).await.assert_all(4, &["EPERM", "EACCES", "EAFNOSUPPORT"]);
+    attempts(sandbox, program).await.assert_all(6, &["EPERM", "EACCES", "EAFNOSUPPORT"]);
 }

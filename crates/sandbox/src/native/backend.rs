@@ -9,6 +9,8 @@ use menace_model::sandbox::{
     Capabilities, Controller, ExecOutcome, ExecRequest, PauseMethod, SandboxSpec, User,
 };
 
+use rustix::fs::Access;
+
 use super::cgroup::{Hierarchies, OwnerGroup, Record, Sources};
 use super::handle::Launcher;
 use super::host_view::{Host, host_view};
@@ -88,6 +90,11 @@ impl NativeBackend {
     }
 }
 
+/// Whether the device can be opened of which interfaces are made. Some hosts leave that to root.
+pub(super) fn can_have_networks() -> bool {
+    rustix::fs::access("/dev/net/tun", Access::READ_OK | Access::WRITE_OK).is_ok()
+}
+
 #[async_trait]
 impl Backend for NativeBackend {
     fn capabilities(&self) -> Capabilities {
@@ -103,7 +110,7 @@ impl Backend for NativeBackend {
             any_user: true,
             read_write: true,
             faults: true,
-            network: Path::new("/dev/net/tun").exists(),
+            network: can_have_networks(),
         }
     }
 

@@ -27,6 +27,8 @@ use crate::policy::{Decision, Lookup, NOT_ALLOWED, decide, decide_name, may_be_a
 use crate::reply::{self, Unreachable};
 use crate::resolve::Found;
 
+/// Addresses of a name of each version: the first ones, so that an answer always fits into one datagram.
+const MOST_ADDRESSES: usize = 8;
 /// Datagrams that are read before anything else has its turn.
 const DATAGRAMS_AT_ONCE: usize = 64;
 
@@ -279,7 +281,9 @@ impl Worker {
     fn pin(&mut self, key: Key, name: &str, found: &[IpAddr]) -> Reply {
         let mut allowed: Vec<IpAddr> = Vec::new();
         for address in found {
-            if may_be_answered(&self.spec, *address) && !allowed.contains(address) {
+            let alike = allowed.iter().filter(|other| other.is_ipv4() == address.is_ipv4()).count();
+            let is_new = !allowed.contains(address) && alike < MOST_ADDRESSES;
+            if is_new && may_be_answered(&self.spec, *address) {
                 allowed.push(*address);
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use menace_model::faults::FaultCount;
-use menace_model::network::NetworkReport;
+use menace_model::network::{NetworkReport, Verdict};
 use menace_model::sandbox::{
     ExecOutcome, ExecRequest, FileChanges, Isolation, Limits, SandboxSpec, Workspace,
 };
@@ -92,7 +92,9 @@ async fn execute(sandbox: &Arc<dyn Sandbox>, arguments: &SandboxRun) -> anyhow::
         let outcome = sandbox.exec(request).await?;
         report(sandbox, outcome, isolation, arguments).await?
     } else {
-        pass_on(sandbox.spawn(request).await?).await?
+        let outcome = pass_on(sandbox.spawn(request).await?).await?;
+        say_refused(&sandbox.network().await?);
+        outcome
     };
     Ok(exit_of(&outcome, arguments))
 }
@@ -117,6 +119,34 @@ async fn report(
     let report = RunReport { outcome, files_written, files_deleted, isolation, network, faults };
     print_json(&report)?;
     Ok(report.outcome)
+}
+
+/// Destinations that are named on stderr.
+const MOST_NAMED: usize = 5;
+
+/// Says what the command could not reach, which it may not have said itself.
+fn say_refused(network: &NetworkReport) {
+    let refused = network.flows.iter().filter(|flow| flow.verdict == Verdict::Refused);
+    let mut destinations: Vec<String> = Vec::new();
+    for flow in refused {
+        // Whoever is refused at one address of a host tries the other.
+        let port = flow.destination.rsplit(':').next().unwrap_or_default();
+        let named = flow.name.as_ref().map(|name| format!("{name}:{port}"));
+        let destination = named.unwrap_or_else(|| flow.destination.clone());
+        if !destinations.contains(&destination) {
+            destinations.push(destination);
+        }
+    }
+    if destinations.is_empty() {
+        return;
+    }
+    let count = destinations.len();
+    let more = if count > MOST_NAMED { format!(" and {} more", count - MOST_NAMED) } else { String::new() };
+    destinations.truncate(MOST_NAMED);
+    tracing::warn!(
+        "the network refused {}{more}\nhint: --net allow=HOST:PORT lets it through, --json says more",
+        destinations.join(", ")
+    );
 }
 
 /// Passes on what the command prints, and what is typed or piped to us.

@@ -172,8 +172,9 @@ for address in [*found, '127.0.0.1', '::1', {own}]:
 /// DNS rebinding: the name server of the attacker says something else when it is asked again.
 pub(crate) async fn a_name_that_is_rebound_keeps_its_first_addresses(world: &World) {
     let server = name_server(|_, before| {
-        let answers = [FAR, "127.0.0.1", "10.0.0.1", "169.254.169.254"];
-        vec![answers[before.min(3)].parse().unwrap()]
+        // Programs ask for both versions at once, which may be two questions here.
+        let answers = [FAR, FAR, "127.0.0.1", "10.0.0.1", "169.254.169.254"];
+        vec![answers[before.min(4)].parse().unwrap()]
     });
     let Some(sandbox) = allowing(world, &["*.test.example"], Some(server)).await else { return };
     let program = format!(

@@ -223,6 +223,8 @@ impl Worker {
                 Next::More => drop(self.touched.insert(key)),
                 Next::Full => drop(self.waiting.insert(key)),
                 Next::Over => {
+                    // What was asked of a mock was said before it ended the connection.
+                    self.obey();
                     self.close(key, now);
                     continue;
                 }

@@ -53,10 +53,17 @@ fn a_reset_breaks_the_connection() {
     );
     for (_, flows) in [plain, encrypted] {
         assert_eq!(
-            (faults(&flows), &flows.one("tcp")["reason"]),
-            (vec![&json!("reset")], &json!("reset by a mock"))
+            (&flows.one("tcp")["verdict"], &flows.one("tcp")["reason"]),
+            (&json!("mocked"), &json!("reset by a mock"))
         );
-        assert_eq!(flows.requests()[0]["status"], Value::Null);
+    }
+}
+
+#[test]
+fn what_was_asked_before_a_reset_is_recorded() {
+    for (printed, flows) in ask(&json!({"fault": "reset"}), 200) {
+        assert_eq!((printed.len(), flows.requests().len()), (200, 200));
+        assert!(faults(&flows).into_iter().all(|fault| *fault == "reset"), "{flows:?}");
     }
 }
 

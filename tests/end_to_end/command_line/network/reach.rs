@@ -165,7 +165,6 @@ assert socket.socket().connect_ex(('API.test.example', 81)) == 111
 /// Most systems let everybody open the device that networks are made with. Where this one does not, it is made so for
 /// one process.
 #[test]
-#[ignore = "to set how many packets wait takes rights outside of the sandbox, which only root has"]
 fn nobody_has_a_network_too() {
     if !has(&["unshare", "--mount", "setpriv", "--version"]) {
         return;

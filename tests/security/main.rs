@@ -91,22 +91,16 @@ macro_rules! security_of {
                 reach::an_address_is_not_allowed_before_its_name_was_asked_for,
                 reach::a_greeting_for_another_host_is_not_passed_on,
                 reach::public_addresses_of_the_host_itself_are_refused,
-                #[ignore = "the agent of Azure and translated addresses pass"]
                 reach::addresses_that_only_look_public_are_refused,
-                #[ignore = "questions from the same port are one flow, which knows only the last name"]
                 reach::every_name_that_is_asked_for_is_recorded,
                 reach::raw_sockets_are_refused_on_a_network_too,
                 reach::abstract_sockets_of_the_host_are_not_on_the_network,
                 reach::the_interface_cannot_be_changed,
                 network_flood::refused_connections_and_datagrams_cost_little_memory,
                 network_flood::connections_that_are_kept_open_cost_little_memory,
-                #[ignore = "bodies are collected up to 16 MiB each, however many there are"]
                 network_flood::bodies_that_do_not_end_cost_little_memory,
-                #[ignore = "headers are collected up to 400 KiB each, however many there are"]
                 network_flood::headers_that_do_not_end_cost_little_memory,
-                #[ignore = "an answer is in memory once for each connection that does not read it"]
                 network_flood::answers_that_nobody_reads_cost_little_memory,
-                #[ignore = "paths are recorded as long as they are, a thousand for each connection"]
                 network_flood::long_paths_cost_little_memory,
                 resources::a_fork_bomb_is_limited,
                 resources::a_thread_bomb_is_limited,

@@ -133,6 +133,8 @@ fn is_special_v4(address: Ipv4Addr) -> bool {
         || (first == 100 && second & 0xc0 == 64)
         || (first, second, third) == (192, 0, 0)
         || (first == 198 && second & 0xfe == 18)
+        // The agent of a cloud, at a public address that only its machines reach.
+        || address.octets() == [168, 63, 129, 16]
 }
 
 fn is_special_v6(address: Ipv6Addr) -> bool {
@@ -154,6 +156,12 @@ fn is_special_v6(address: Ipv6Addr) -> bool {
         || (words[0] == 0x2002 && embedded(words[1], words[2]))
         || (words[0], words[1]) == (0x2001, 0)
         || words[..6] == [0; 6]
+        || (words[..4] == [0; 4] && words[4] == 0xffff && words[5] == 0)
+        // For what is thrown away, for benchmarks, for documentation, for segment routing.
+        || words[..4] == [0x100, 0, 0, 0]
+        || words[..3] == [0x2001, 2, 0]
+        || words[0] & 0xfff0 == 0x3ff0
+        || words[0] == 0x5f00
 }
 
 /// Whether it is an address of this machine: only then can a socket be bound to it.

@@ -98,13 +98,14 @@ fn a_starved_machine_shows_what_a_free_one_does_not() {
         .collect();
     for (section, scenario, kind) in [
         ("strained:all_at_once", "memory", "oom"),
-        ("strained:careless", "disk", "disk_full"),
+        // A write fails with ENOSPC or with EIO, as chance says.
+        ("strained:careless", "disk", "disk_full crash"),
         ("strained:patient", "timeout", "timeout"),
         ("strained:hurried", "resource_strain", "crash"),
     ] {
         let of_section = cells(&report, section);
         let cell = of_section.iter().find(|(name, _)| *name == scenario).unwrap().1;
-        assert!(cell[kind].as_u64().unwrap_or(0) > 0, "{cell}");
+        assert!(kind.split(' ').any(|kind| cell[kind].as_u64().unwrap_or(0) > 0), "{cell}");
         assert!(found.iter().any(|(of, _, _)| **of == section), "{section}: {found:?}");
     }
     for right in ["in_pieces", "careful", "quick", "unhurried"] {

@@ -33,6 +33,14 @@ pub(crate) enum UsageError {
         "no workflow is stored\nhint: menace workflows add NAME MODULE:FUNCTION …, or --dynamic-workflows"
     )]
     NoWorkflows,
+    #[error("there is no network to shape\nhint: add --net deny, --net allow=HOST or --net mock=FILE")]
+    NoNetwork,
+    #[error("--net none goes with nothing else")]
+    NoneAndMore,
+    #[error(
+        "the rules of {path} cannot be used: {problem}\nhint: a list of rules with host, path, … and respond"
+    )]
+    Mocks { path: std::path::PathBuf, problem: String },
     #[error("--only takes several rows of the table, or one other measurement\nhint: name {0} alone")]
     NotTogether(&'static str),
 }

@@ -13,7 +13,10 @@ use serde_json::{Value, json};
 use super::body::Content;
 use super::drift::drift;
 use super::plausible::plausible;
-use super::rules::Rules;
+use super::rules::{Fitting, Rules};
+
+/// Characters of a path or host that are recorded.
+const LONGEST_RECORDED: usize = 500;
 
 /// What is done with a request.
 #[derive(Debug)]
@@ -38,8 +41,8 @@ pub(super) fn respond(rules: &Rules, (host, port): (&str, u16), request: &Parts,
     let fitting = rules.find(host, port, request, body);
     let mut record = FlowRequest {
         method: request.method.to_string(),
-        host: said_host(request).unwrap_or_else(|| host.to_owned()),
-        path: request.uri.path_and_query().map_or_else(String::new, ToString::to_string),
+        host: said_host(request).map_or_else(|| host.to_owned(), |said| shortened(&said)),
+        path: shortened(request.uri.path_and_query().map_or("", |path| path.as_str())),
         rule: fitting.map(|fitting| fitting.number),
         fault: fitting.and_then(|fitting| fitting.fault),
         ..FlowRequest::default()
@@ -49,12 +52,17 @@ pub(super) fn respond(rules: &Rules, (host, port): (&str, u16), request: &Parts,
     let reaction = match record.fault {
         Some(MockFault::Reset) => Reaction::Reset,
         Some(MockFault::Stall) => Reaction::Stall,
-        _ => Reaction::Answer(Box::new(make(rules, answer, request, body, &mut record))),
+        _ => Reaction::Answer(Box::new(make(rules, fitting, request, body, &mut record))),
     };
     if let Reaction::Answer(response) = &reaction {
         record.status = Some(response.status().as_u16());
     }
     Decided { delay, reaction, record }
+}
+
+/// The beginning of a text that is recorded.
+fn shortened(text: &str) -> String {
+    text.chars().take(LONGEST_RECORDED).collect()
 }
 
 /// The host that a request says it is for.
@@ -65,7 +73,7 @@ fn said_host(request: &Parts) -> Option<String> {
 
 fn make(
     rules: &Rules,
-    answer: Option<&Answer>,
+    fitting: Option<Fitting<'_>>,
     request: &Parts,
     body: &[u8],
     record: &mut FlowRequest,
@@ -80,28 +88,29 @@ fn make(
         return error(status);
     }
     let is_plausible = rules.mocks.fallback == Fallback::Plausible;
-    let (kind, mut bytes) = match answer {
-        Some(answer) => match content(answer) {
-            Ok(Some(content)) => content,
-            Ok(None) if is_plausible => plausible(request, body, &rules.mocks.fields),
-            Ok(None) => ("", Vec::new()),
-            Err(problem) => {
-                tracing::warn!("a mock cannot answer: {problem}");
-                return error(StatusCode::INTERNAL_SERVER_ERROR);
-            }
-        },
-        None if is_plausible => plausible(request, body, &rules.mocks.fields),
+    let usual = || {
+        let (kind, bytes) = plausible(request, body, &rules.mocks.fields);
+        (kind, Bytes::from(bytes))
+    };
+    let (kind, mut bytes) = match fitting.map(|fitting| fitting.body) {
+        Some(Ok(Some(content))) => content.clone(),
+        Some(Ok(None)) | None if is_plausible => usual(),
+        Some(Ok(None)) => ("", Bytes::new()),
+        Some(Err(problem)) => {
+            tracing::warn!("a mock cannot answer: {problem}");
+            return error(StatusCode::INTERNAL_SERVER_ERROR);
+        }
         None => return error(StatusCode::NOT_FOUND),
     };
     if rules.mocks.drift > 0.0 && kind.starts_with("application/json") {
         record.drifted = drifted(&mut bytes, rules);
     }
     if record.fault == Some(MockFault::Corrupt) {
-        corrupt(&mut bytes);
+        bytes = corrupted(&bytes);
     }
     let is_cut = record.fault == Some(MockFault::Truncate);
-    let content = if is_cut { Content::half(bytes.into()) } else { Content::whole(bytes.into()) };
-    with_headers(Response::new(content), kind, answer)
+    let content = if is_cut { Content::half(bytes) } else { Content::whole(bytes) };
+    with_headers(Response::new(content), kind, fitting.map(|fitting| &fitting.rule.respond))
 }
 
 fn with_headers(
@@ -126,15 +135,15 @@ fn with_headers(
 }
 
 /// The body that a rule says, and its type; `None` if it says nothing.
-fn content(answer: &Answer) -> Result<Option<(&'static str, Vec<u8>)>, String> {
+pub(super) fn content(answer: &Answer) -> Result<Option<(&'static str, Bytes)>, String> {
     if let Some(value) = &answer.json {
-        return Ok(Some(("application/json", value.to_string().into_bytes())));
+        return Ok(Some(("application/json", value.to_string().into())));
     }
     if let Some(file) = &answer.file {
         let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-        return Ok(Some((kind_of(file), bytes)));
+        return Ok(Some((kind_of(file), bytes.into())));
     }
-    Ok(answer.body.as_ref().map(|body| ("text/plain; charset=utf-8", body.clone().into_bytes())))
+    Ok(answer.body.as_ref().map(|body| ("text/plain; charset=utf-8", body.clone().into())))
 }
 
 fn kind_of(file: &Path) -> &'static str {
@@ -150,20 +159,22 @@ fn kind_of(file: &Path) -> &'static str {
     }
 }
 
-fn drifted(bytes: &mut Vec<u8>, rules: &Rules) -> u64 {
+fn drifted(bytes: &mut Bytes, rules: &Rules) -> u64 {
     let Ok(mut value) = serde_json::from_slice::<Value>(bytes) else { return 0 };
     let changed = drift(&mut value, rules.mocks.drift, rules.chance, &rules.mocks.fields);
     if changed > 0 {
-        *bytes = value.to_string().into_bytes();
+        *bytes = value.to_string().into();
     }
     changed
 }
 
 /// Changes one byte of every sixteen, and the first, so that nothing stays readable.
-fn corrupt(bytes: &mut [u8]) {
+fn corrupted(bytes: &[u8]) -> Bytes {
+    let mut bytes = bytes.to_vec();
     for byte in bytes.iter_mut().step_by(16) {
         *byte ^= 0x95;
     }
+    bytes.into()
 }
 
 fn error(status: StatusCode) -> Response<Content> {

@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use hyper::Method;
+use hyper::body::Bytes;
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 use menace_model::network::{MockFault, MockRule, Mocks};
 
 use menace_model::text::{fits, fits_path};
+
+use super::respond::content;
 
 /// The largest file that a mock answers with.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -16,15 +19,18 @@ const LARGEST_FILE: u64 = 64 << 20;
 /// A rule that cannot be used.
 #[derive(Debug)]
 pub struct MockError {
-    /// The number of the rule, from 0.
-    pub rule: usize,
+    /// The number of the rule, from 0; nothing if it is none of them.
+    pub rule: Option<usize>,
     /// What is wrong with it.
     pub problem: String,
 }
 
 impl std::fmt::Display for MockError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "rule {}: {}", self.rule + 1, self.problem)
+        match self.rule {
+            Some(rule) => write!(formatter, "rule {}: {}", rule + 1, self.problem),
+            None => formatter.write_str(&self.problem),
+        }
     }
 }
 
@@ -33,13 +39,13 @@ impl std::error::Error for MockError {}
 /// Checks rules. Files are looked for in this directory, and their paths are absolute afterwards.
 pub fn prepare(mut mocks: Mocks, directory: &Path) -> Result<Mocks, MockError> {
     if !(0.0..=1.0).contains(&mocks.drift) {
-        return Err(MockError { rule: 0, problem: "drift is a share between 0 and 1".into() });
+        return Err(MockError { rule: None, problem: "drift is a share between 0 and 1".into() });
     }
     for (number, rule) in mocks.rules.iter_mut().enumerate() {
-        check(rule).map_err(|problem| MockError { rule: number, problem })?;
+        check(rule).map_err(|problem| MockError { rule: Some(number), problem })?;
         if let Some(file) = &mut rule.respond.file {
-            *file =
-                readable(&directory.join(&*file)).map_err(|problem| MockError { rule: number, problem })?;
+            *file = readable(&directory.join(&*file))
+                .map_err(|problem| MockError { rule: Some(number), problem })?;
         }
     }
     Ok(mocks)
@@ -85,6 +91,8 @@ pub(super) struct Rules {
     pub(super) mocks: Mocks,
     /// Where chance begins.
     pub(super) chance: u64,
+    /// What each rule answers with, made once and shared by all answers.
+    bodies: Vec<Result<Option<(&'static str, Bytes)>, String>>,
     /// How many requests each rule has fitted.
     counts: Vec<AtomicU64>,
 }
@@ -94,13 +102,15 @@ pub(super) struct Rules {
 pub(super) struct Fitting<'a> {
     pub(super) number: usize,
     pub(super) rule: &'a MockRule,
+    pub(super) body: &'a Result<Option<(&'static str, Bytes)>, String>,
     pub(super) fault: Option<MockFault>,
 }
 
 impl Rules {
     pub(super) fn new(mocks: Mocks, chance: u64) -> Self {
         let counts = mocks.rules.iter().map(|_| AtomicU64::new(0)).collect();
-        Self { mocks, chance, counts }
+        let bodies = mocks.rules.iter().map(|rule| content(&rule.respond)).collect();
+        Self { mocks, chance, bodies, counts }
     }
 
     /// The first rule that fits.
@@ -112,8 +122,9 @@ impl Rules {
         };
         let number = self.mocks.rules.iter().position(fitting)?;
         let (rule, count) = (self.mocks.rules.get(number)?, self.counts.get(number)?);
+        let body = self.bodies.get(number)?;
         let request = count.fetch_add(1, Ordering::AcqRel) + 1;
-        Some(Fitting { number, rule, fault: fault(rule, request) })
+        Some(Fitting { number, rule, body, fault: fault(rule, request) })
     }
 }
 

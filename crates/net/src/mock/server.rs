@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use http_body_util::{BodyExt, Limited};
+use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
@@ -15,8 +15,8 @@ use menace_model::network::NetworkSpec;
 use rustix::net::RecvFlags;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
-use tokio::sync::Notify;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Notify, Semaphore};
 use tokio_rustls::LazyConfigAcceptor;
 
 use super::authority::Authority;
@@ -25,8 +25,12 @@ use super::respond::{Reaction, respond};
 use super::rules::Rules;
 use crate::stack::{Command, Inbox};
 
-/// The longest body of a request that is read.
-const LONGEST_BODY: usize = 16 << 20;
+/// What is kept of the body of a request, for rules that look at it.
+const LONGEST_BODY: usize = 1 << 20;
+/// Bodies that are read at the same time; others wait.
+const BODIES_AT_ONCE: usize = 64;
+/// The most that is read or written ahead on one connection.
+const LARGEST_BUFFER: usize = 64 << 10;
 /// `handshake` as the first byte of a record of TLS.
 const HANDSHAKE: u8 = 0x16;
 
@@ -73,13 +77,19 @@ async fn serve_all(
     rules: &Arc<Rules>,
     authority: Option<&Arc<Authority>>,
 ) {
+    let bodies = Arc::new(Semaphore::new(BODIES_AT_ONCE));
     while let Some(conversation) = conversations.recv().await {
-        tokio::spawn(serve(conversation, Arc::clone(rules), authority.cloned()));
+        tokio::spawn(serve(conversation, Arc::clone(rules), authority.cloned(), Arc::clone(&bodies)));
     }
 }
 
-async fn serve(conversation: Conversation, rules: Arc<Rules>, authority: Option<Arc<Authority>>) {
-    if let Err(error) = converse(conversation, rules, authority).await {
+async fn serve(
+    conversation: Conversation,
+    rules: Arc<Rules>,
+    authority: Option<Arc<Authority>>,
+    bodies: Arc<Semaphore>,
+) {
+    if let Err(error) = converse(conversation, rules, authority, bodies).await {
         tracing::debug!("a conversation with a mock ended: {error}");
     }
 }
@@ -90,10 +100,11 @@ async fn converse(
     conversation: Conversation,
     rules: Arc<Rules>,
     authority: Option<Arc<Authority>>,
+    bodies: Arc<Semaphore>,
 ) -> Result<(), Problem> {
     let Conversation { stream, host, port, token, reset, inbox } = conversation;
     let stream = UnixStream::from_std(stream.into())?;
-    let talk = Arc::new(Talk { rules, host, port, token, reset, inbox, broken: Notify::new() });
+    let talk = Arc::new(Talk { rules, host, port, token, reset, inbox, bodies, broken: Notify::new() });
     match authority {
         Some(authority) if first_byte(&stream).await? == Some(HANDSHAKE) => {
             let greeted = LazyConfigAcceptor::new(rustls::server::Acceptor::default(), stream).await?;
@@ -132,6 +143,7 @@ struct Talk {
     token: u64,
     reset: Arc<AtomicBool>,
     inbox: Arc<Inbox>,
+    bodies: Arc<Semaphore>,
     /// Tells that the connection is to be broken.
     broken: Notify,
 }
@@ -142,8 +154,13 @@ async fn speak(
 ) -> Result<(), Problem> {
     let mut builder = Builder::new(TokioExecutor::new());
     // Answers are the same each time, and a date is not.
-    builder.http1().auto_date_header(false).timer(TokioTimer::new());
-    builder.http2().auto_date_header(false);
+    builder.http1().auto_date_header(false).max_buf_size(LARGEST_BUFFER).timer(TokioTimer::new());
+    builder
+        .http2()
+        .auto_date_header(false)
+        .max_concurrent_streams(32)
+        .max_header_list_size(16 << 10)
+        .max_send_buf_size(LARGEST_BUFFER);
     let service = service_fn(|request| react(Arc::clone(&talk), request));
     let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
     tokio::select! {
@@ -152,10 +169,25 @@ async fn speak(
     }
 }
 
+/// Reads a body to its end and keeps the beginning.
+async fn beginning_of(mut body: Incoming) -> Result<Vec<u8>, hyper::Error> {
+    let mut kept = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame?.into_data() {
+            let room = LONGEST_BODY.saturating_sub(kept.len()).min(data.len());
+            kept.extend_from_slice(data.get(..room).unwrap_or_default());
+        }
+    }
+    Ok(kept)
+}
+
 async fn react(talk: Arc<Talk>, request: Request<Incoming>) -> Result<Response<Content>, BrokenOff> {
     let (parts, body) = request.into_parts();
-    let body = Limited::new(body, LONGEST_BODY).collect().await.map_err(|_| BrokenOff)?.to_bytes();
+    // The permit is held until the body is not needed any more. Bodies that do not end keep others waiting, and nothing grows.
+    let permit = talk.bodies.acquire().await.map_err(|_| BrokenOff)?;
+    let body = beginning_of(body).await.map_err(|_| BrokenOff)?;
     let decided = respond(&talk.rules, (&talk.host, talk.port), &parts, &body);
+    drop((body, permit));
     talk.inbox.tell(Command::Requested { token: talk.token, request: Box::new(decided.record) });
     if !decided.delay.is_zero() {
         tokio::time::sleep(decided.delay).await;

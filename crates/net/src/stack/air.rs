@@ -1,11 +1,13 @@
 //! Between the sandbox and the stack: what is done to packets on their way, in both directions.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
 use menace_model::network::{DirectionCounts, HostPattern, Link, Protocol, Shape, Verdict};
 
 use super::entry::{Direction, Key, Meta, milliseconds};
 use super::tun::{Checksum, HEADER, Tun};
+use crate::addresses::is_gateway;
 use crate::fate::Fate;
 use crate::queue::Queue;
 
@@ -191,6 +193,7 @@ impl Air {
         let names = |pattern: &HostPattern| {
             *pattern == HostPattern::Any
                 || pattern.names_address(key.outer.ip())
+                || (is_gateway(key.outer.ip()) && pattern.names_address(IpAddr::V4(Ipv4Addr::LOCALHOST)))
                 || meta.record.name.as_deref().is_some_and(|name| pattern.matches_name(name))
         };
         // Names are looked up all the same: it is hosts that do not answer.

@@ -34,7 +34,6 @@ use crate::mock::Authority;
 #[derive(Debug)]
 pub struct Network {
     inbox: Arc<Inbox>,
-    thread: Option<std::thread::JoinHandle<()>>,
     has_authority: bool,
 }
 
@@ -48,9 +47,8 @@ impl Network {
         let has_authority = authority.is_some();
         let inbox = Arc::new(Inbox::new()?);
         let mut worker = Worker::new(interface, spec, authority, Arc::clone(&inbox))?;
-        let thread =
-            std::thread::Builder::new().name("menace: network".into()).spawn(move || worker.run())?;
-        Ok(Self { inbox, thread: Some(thread), has_authority })
+        std::thread::Builder::new().name("menace: network".into()).spawn(move || worker.run())?;
+        Ok(Self { inbox, has_authority })
     }
 
     /// Other rules from now on. Connections that they would not allow are broken off.
@@ -82,10 +80,8 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
+        // The thread ends by itself. The kernel takes tens of milliseconds to remove an interface, and nobody has to wait for
+        // that.
         self.inbox.tell(Command::End);
-        if let Some(thread) = self.thread.take() {
-            // A panic in it has been printed.
-            let _ = thread.join();
-        }
     }
 }

@@ -14,7 +14,7 @@ use rustix::net::{
     socketpair, sockopt,
 };
 
-use super::entry::{Connecting, Key, State};
+use super::entry::{Connecting, Key, State, milliseconds};
 use super::flows::refusal;
 use super::inbox::Command;
 use super::tcp::Upstream;
@@ -234,6 +234,14 @@ impl Worker {
         let Some(question) = Question::read(payload) else { return };
         let Some(entry) = self.flows.get_mut(&key) else { return };
         let record = &mut entry.meta.record;
+        // A program may ask for several names through one socket, and each is a flow.
+        let earlier = record.destination != question.name && record.destination != key.outer.to_string();
+        let before = earlier.then(|| std::mem::take(record));
+        if let Some(before) = &before {
+            record.protocol = before.protocol;
+            record.at_ms = milliseconds(now - self.clock.origin);
+            entry.meta.began = now;
+        }
         record.destination.clone_from(&question.name);
         let lookup = decide_name(&self.spec, &question.name);
         record.verdict = match lookup {
@@ -241,6 +249,10 @@ impl Worker {
             Lookup::Mocked | Lookup::Gateway => Verdict::Mocked,
             Lookup::Resolve => Verdict::Allowed,
         };
+        if let Some(before) = before {
+            self.remember(before);
+        }
+        let Some(entry) = self.flows.get_mut(&key) else { return };
         let reply = match lookup {
             Lookup::Refuse => {
                 entry.meta.explain(NOT_ALLOWED);

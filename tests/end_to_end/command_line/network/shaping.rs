@@ -210,7 +210,6 @@ print(longest)
 }
 
 #[test]
-#[ignore = "the address is that of the gateway, which the name of the rule does not fit"]
 fn the_loopback_of_the_host_is_partitioned_off_as_it_is_allowed() {
     let port = inverting_server();
     for host in ["127.0.0.1", "localhost"] {

@@ -2,23 +2,24 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
 use menace_model::network::{Fallback, Mocks, Network, NetworkSpec, Shape};
+use serde_json::Value;
 
 use crate::arguments::{NetworkArguments, Reach};
+use crate::commands::usage::UsageError;
 
 /// The network that was asked for.
 pub(super) fn network(arguments: &NetworkArguments) -> anyhow::Result<Network> {
     let shape = shape(arguments);
     let is_none = arguments.net.iter().all(|reach| *reach == Reach::None);
     if is_none {
-        if !shape.is_clear() || arguments.dns.is_some() {
-            bail!("there is no network to shape\nhint: add --net deny, --net allow=HOST or --net mock=FILE");
+        if !shape.is_clear() || shape.window.is_some() || arguments.dns.is_some() {
+            return Err(UsageError::NoNetwork.into());
         }
         return Ok(Network::None);
     }
     if arguments.net.contains(&Reach::None) {
-        bail!("--net none goes with nothing else");
+        return Err(UsageError::NoneAndMore.into());
     }
     let mut spec =
         NetworkSpec { shape, seed: arguments.seed, resolver: arguments.dns, ..NetworkSpec::default() };
@@ -47,16 +48,32 @@ fn shape(arguments: &NetworkArguments) -> Shape {
 
 /// Reads rules, as YAML or JSON: a list of rules, or a dictionary with `rules` and more.
 pub(crate) fn read_mocks(path: &Path) -> anyhow::Result<Mocks> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("failed to read {}", path.display()))?;
-    let mocks = parse_mocks(&text).with_context(|| format!("{} has no rules for mocks", path.display()))?;
+    let wrong = |problem: String| UsageError::Mocks { path: path.to_owned(), problem };
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let mocks = parse_mocks(&text).map_err(wrong)?;
     let directory = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-    menace_net::prepare(mocks, &directory).with_context(|| format!("{} cannot be used", path.display()))
+    Ok(menace_net::prepare(mocks, &directory).map_err(|error| wrong(error.to_string()))?)
 }
 
-fn parse_mocks(text: &str) -> anyhow::Result<Mocks> {
-    let value: serde_json::Value = serde_saphyr::from_str(text)?;
-    let value = if value.is_array() { serde_json::json!({ "rules": value }) } else { value };
-    Ok(serde_json::from_value(value)?)
+/// Every rule is read by itself, so that an error can say which one it is in.
+fn parse_mocks(text: &str) -> Result<Mocks, String> {
+    let mut value: Value = serde_saphyr::from_str(text).map_err(|error| error.to_string())?;
+    let rules = match &mut value {
+        Value::Array(rules) => std::mem::take(rules),
+        Value::Object(all) => match all.remove("rules") {
+            Some(Value::Array(rules)) => rules,
+            None => Vec::new(),
+            Some(_) => return Err("`rules` is no list".into()),
+        },
+        _ => return Err("expected a list of rules, or a dictionary with `rules`".into()),
+    };
+    let rest = if value.is_array() { Value::Object(serde_json::Map::new()) } else { value };
+    let mut mocks: Mocks = serde_json::from_value(rest).map_err(|error| error.to_string())?;
+    for (number, rule) in rules.into_iter().enumerate() {
+        let read = serde_json::from_value(rule).map_err(|error| format!("rule {}: {error}", number + 1));
+        mocks.rules.push(read?);
+    }
+    Ok(mocks)
 }
 
 fn merge(into: &mut Option<Mocks>, more: Mocks) {

@@ -8,7 +8,7 @@ from menace_harness.turns import Turns
 # A call may only break what the next one meets, so every thread makes several; of all threads together so many, beside the
 # first of each.
 MOST_CALLS = 20
-# After this time, waiting for turns included, a thread begins no other call.
+# After this time, waiting for turns not included, a thread begins no other call.
 LONG_SECONDS = 0.1
 
 
@@ -80,12 +80,12 @@ def run_threads(calls, watch):
 
     def body(name, call):
         turns.take_part(name)
-        end = perform.clock() + LONG_SECONDS
+        end = turns.spent(name) + LONG_SECONDS
         try:
             for _ in range(most):
                 with watch:
                     call.once()
-                if watch.has_crashed() or perform.clock() > end:
+                if watch.has_crashed() or turns.spent(name) > end:
                     break
                 call.renew()
         finally:

@@ -83,16 +83,19 @@ def measured(request, prepared, reached=nothing):
 
 
 def across(prepared, seconds):
-    """The call again and again for so long: when each began and ended, in milliseconds, and whether it ended well."""
+    """The call again and again for so long: when each began and ended, in milliseconds since the first connection, as the
+    windows of the network are counted, and whether it ended well."""
     began, repeats = clock(), []
     while True:
         start = clock()
         result = prepared.run()
         end = clock()
-        repeats.append([(start - began) * 1e3, (end - began) * 1e3, result["stage"] == "done"])
+        repeats.append((start, end, result["stage"] == "done"))
         if end - began >= seconds or len(repeats) == MOST_REPEATS:
+            zero = began if observer.first is None else observer.first
+            times = [[(start - zero) * 1e3, (end - zero) * 1e3, is_well] for start, end, is_well in repeats]
             # How one of them ended says nothing about all.
-            return {"stage": "done", "value": None, "type": "NoneType", "repeats": repeats}
+            return {"stage": "done", "value": None, "type": "NoneType", "repeats": times}
         prepared.renew()
         time.sleep(PAUSE)
 

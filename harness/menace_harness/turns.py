@@ -8,11 +8,15 @@ taken, sleeping takes no time: whoever sleeps lets others run, and that chance d
 import random
 import sys
 import threading
+import time
 
 from menace_harness import perform
 
 # A thread that has not come to its next line after so long is waiting for something.
 PATIENCE = 0.003
+# The code under test may put something else in their place.
+clock = time.perf_counter
+thread_time = time.thread_time
 # Turns that are taken; after them all threads run on as they like.
 MOST_TURNS = 400
 
@@ -30,10 +34,15 @@ class Turns:
             gate.acquire()
         self.current = None
         self.left = MOST_TURNS
+        # When there were no more turns, so that all run on as they like.
+        self.over = None
         # Those that have not ended; of them, those that stand at a line, and those that wait for something else.
         self.running = set(range(count))
         self.standing = set()
         self.absent = set()
+        # Since when those wait, and how long each has waited for something else before.
+        self.since = {}
+        self.waited = [0.0] * count
         # Those that have not begun.
         self.missing = set(range(count))
 
@@ -70,6 +79,12 @@ class Turns:
             self.choose()
         self.gates[name].acquire()
 
+    def spent(self, name):
+        """The seconds that this thread took itself: what it computed and waited for, not how long others had their turns,
+        which on a busy machine is any time."""
+        at_once = 0.0 if self.over is None else clock() - self.over
+        return thread_time() + self.waited[name] + at_once
+
     def run(self, threads):
         """Starts all of them and waits for them; those that wait for something, and so come to no line, are passed over."""
         perform.sleepless_with(1)
@@ -94,15 +109,15 @@ class Turns:
 
     def let_go(self, name):
         self.absent.discard(name)
+        self.waited[name] += clock() - self.since.pop(name, clock())
         if self.current == name:
             self.current = None
 
     def pass_over(self):
-        if self.current is not None:
-            self.absent.add(self.current)
-            self.current = None
-        else:
-            self.absent |= self.running - self.standing
+        waiting = self.running - self.standing if self.current is None else {self.current}
+        self.since |= dict.fromkeys(waiting - self.absent, clock())
+        self.absent |= waiting
+        self.current = None
         self.choose()
 
     def choose(self):
@@ -115,6 +130,7 @@ class Turns:
             chosen = {self.current}
         else:
             chosen = self.standing
+            self.over = clock()
             perform.sleepless_with(0)
         for name in chosen:
             self.gates[name].release()

@@ -78,13 +78,6 @@ impl<T> Queue<T> {
     pub(crate) fn next_at(&self) -> Option<Instant> {
         self.held.peek().map(|held| held.at)
     }
-
-    /// Forgets all of them.
-    pub(crate) fn clear(&mut self, now: Instant) {
-        self.held.clear();
-        self.bytes = 0;
-        self.free_at = now;
-    }
 }
 
 fn time_for(bytes: u64, rate: u64) -> Duration {

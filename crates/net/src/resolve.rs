@@ -12,8 +12,17 @@ const MOST_AT_ONCE: usize = 32;
 /// How long a name server may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What was found: nothing is no address, and `None` is no answer.
-pub(crate) type Found = Option<Vec<IpAddr>>;
+/// What was found, or why nothing was.
+pub(crate) type Found = Result<Vec<IpAddr>, NotFound>;
+
+/// Why no address was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotFound {
+    /// The host says so; it does not always say whether there is no such name or nobody who knows.
+    Host(String),
+    /// The name server does not answer.
+    Server,
+}
 
 /// Looks up names.
 #[derive(Debug, Clone, Default)]
@@ -37,8 +46,8 @@ impl Resolver {
         let (server, under_way) = (self.server, Arc::clone(&self.under_way));
         let work = move || {
             then(match server {
-                None => Some(ask_host(&name)),
-                Some(server) => ask_server(&name, server),
+                None => ask_host(&name),
+                Some(server) => ask_server(&name, server).ok_or(NotFound::Server),
             });
             under_way.fetch_sub(1, Ordering::AcqRel);
         };
@@ -50,14 +59,12 @@ impl Resolver {
     }
 }
 
-fn ask_host(name: &str) -> Vec<IpAddr> {
-    // An error is mostly a name that does not exist, and the standard library does not tell which it was.
-    (name, 0)
-        .to_socket_addrs()
-        .map_or_else(|_| Vec::new(), |found| found.map(|address| address.ip()).collect())
+fn ask_host(name: &str) -> Found {
+    let found = (name, 0).to_socket_addrs().map_err(|error| NotFound::Host(error.to_string()))?;
+    Ok(found.map(|address| address.ip()).collect())
 }
 
-fn ask_server(name: &str, server: SocketAddr) -> Found {
+fn ask_server(name: &str, server: SocketAddr) -> Option<Vec<IpAddr>> {
     let any: SocketAddr = if server.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0_u16; 8], 0).into() };
     let socket = UdpSocket::bind(any).ok()?;
     socket.connect(server).ok()?;

@@ -35,8 +35,10 @@ pub(crate) fn world_of(call: &Call) -> World {
 /// Lets requests go wrong, each call in one of the ways.
 fn go_wrong(mocks: &mut Mocks, upstream: Upstream, chance: u64) {
     let (faults, fail_on) = match upstream {
-        Upstream::Flaky(requests) => {
-            ([MockFault::Unavailable, MockFault::Reset, MockFault::Stall], (1..=requests).collect())
+        Upstream::Flaky { failures, requests } => {
+            let is_bad = |request: &u64| (request - 1) % requests < failures;
+            let faults = [MockFault::Unavailable, MockFault::Reset, MockFault::Stall];
+            (faults, (1..=MOST_REQUESTS).filter(is_bad).collect())
         }
         Upstream::Chaotic => {
             ([MockFault::Unauthorized, MockFault::Forbidden, MockFault::Corrupt], Vec::new())
@@ -46,6 +48,9 @@ fn go_wrong(mocks: &mut Mocks, upstream: Upstream, chance: u64) {
     let respond = Answer { fault: Some(chosen), fail_on, ..Answer::default() };
     mocks.rules.insert(0, MockRule { respond, ..MockRule::default() });
 }
+
+/// Requests of a call that can go wrong.
+const MOST_REQUESTS: u64 = 200;
 
 /// Names of fields that usually hold others.
 const RECORDS: [&str; 12] = [
@@ -104,9 +109,9 @@ mod tests {
         let chosen: Vec<_> = (0..3)
             .map(|chance| {
                 let mut mocks = Mocks::default();
-                go_wrong(&mut mocks, Upstream::Flaky(2), chance);
+                go_wrong(&mut mocks, Upstream::Flaky { failures: 2, requests: 50 }, chance);
                 let answer = mocks.rules[0].respond.clone();
-                assert_eq!(answer.fail_on, [1, 2]);
+                assert_eq!(answer.fail_on, [1, 2, 51, 52, 101, 102, 151, 152]);
                 answer.fault.unwrap()
             })
             .collect();

@@ -217,8 +217,8 @@ pub(crate) async fn processor_time_is_limited(world: &World) {
     is_alive(&*sandbox).await;
 }
 
-/// Several processes that compute, and wake each other up where that must not help: who is stopped by a signal can be
-/// continued by one that has not stopped yet, and a backend that says so claims no more.
+/// Several processes, all there before the pause, that compute, and wake each other up where that must not help: who is
+/// stopped by a signal can be continued by one that has not stopped yet, and a backend that says so claims no more.
 pub(crate) async fn a_paused_sandbox_does_not_run(world: &World) {
     let sandbox = world.sandbox().await;
     let wakes = match world.backend.capabilities().pause {
@@ -230,7 +230,8 @@ pub(crate) async fn a_paused_sandbox_does_not_run(world: &World) {
         "for _ in range(3):
     if os.fork() == 0:
         break
-print('ready', flush=True)
+else:
+    print('ready', flush=True)
 while True:
     {wakes}"
     );

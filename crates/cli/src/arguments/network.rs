@@ -13,8 +13,8 @@ use super::sandbox::duration;
 /// What a sandbox can reach, and how.
 #[derive(Debug, Args)]
 pub(crate) struct NetworkArguments {
-    /// What the command can reach: none is its own loopback; deny refuses and records everything; allow=HOST[:PORT] lets
-    /// it reach a name, *.name, address or range (several with commas; * is all that is public); mock=FILE answers by rules
+    /// What the command can reach: none is its own loopback; deny refuses and records everything; allow=HOST or allow=HOST:PORT
+    /// lets it reach a name, *.name, address or range (several with commas; * is all that is public); mock=FILE answers by rules
     #[arg(long, value_name = "none|deny|allow=…|mock=…", value_parser = reach)]
     pub(crate) net: Vec<Reach>,
     /// How much longer a round trip takes, such as 200ms

@@ -168,7 +168,7 @@ fn drifted(bytes: &mut Bytes, rules: &Rules) -> u64 {
     changed
 }
 
-/// Changes one byte of every sixteen, and the first, so that nothing stays readable.
+/// Changes the first byte, and one of every sixteen.
 fn corrupted(bytes: &[u8]) -> Bytes {
     let mut bytes = bytes.to_vec();
     for byte in bytes.iter_mut().step_by(16) {

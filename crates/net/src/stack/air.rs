@@ -54,12 +54,6 @@ impl Air {
         (self.shape, self.since) = (shape, None);
     }
 
-    /// Loses what is under way.
-    pub(super) fn clear(&mut self, now: Instant) {
-        self.out.clear(now);
-        self.into.clear(now);
-    }
-
     /// Whether something may happen to packets, now or later.
     pub(super) fn is_shaped(&self) -> bool {
         !self.shape.is_clear()

@@ -1,15 +1,13 @@
-//! What others want from a network: other rules, what was seen, a new beginning.
+//! What others want from a network: other rules, what was seen.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-use menace_model::network::{FlowRequest, NetworkReport, NetworkSpec};
+use menace_model::network::{Flow, FlowRequest, NetworkReport, NetworkSpec};
 
-use super::clock::Clock;
 use super::entry::{Entry, Key, State};
 use super::inbox::Command;
 use super::worker::Worker;
-use crate::names::Names;
 use crate::resolve::Resolver;
 
 /// Requests of one flow that are kept. More are counted.
@@ -24,7 +22,6 @@ impl Worker {
                 Command::Change(spec) => self.change(*spec, now),
                 // Whoever asked may have gone.
                 Command::Report(sender) => drop(sender.send(self.report())),
-                Command::Renew(spec, sender) => drop(sender.send(self.renew(spec, now))),
                 Command::Resolved { key, question, found } => self.resolved(key, &question, found, now),
                 Command::Requested { token, request } => self.requested(token, *request),
                 Command::End => self.is_over = true,
@@ -76,37 +73,10 @@ impl Worker {
         self.close(key, now);
     }
 
-    pub(super) fn renew(&mut self, spec: Option<Box<NetworkSpec>>, now: Instant) -> NetworkReport {
-        let keys: Vec<Key> = self.flows.keys().copied().collect();
-        for key in keys {
-            self.close(key, now);
-        }
-        self.air.clear(now);
-        let report = NetworkReport { flows: std::mem::take(&mut self.past), flows_left_out: self.left_out };
-        self.left_out = 0;
-        self.names = Names::default();
-        self.occurrences.clear();
-        self.touched.clear();
-        self.waiting.clear();
-        self.timers.clear();
-        self.clock = Clock { origin: now };
-        let spec = spec.map_or_else(|| self.spec.clone(), |spec| *spec);
-        self.air.change(spec.shape.clone());
-        // A mock that is still at something must not count it for those who come next.
-        self.server = None;
-        self.resolver = Resolver::new(spec.resolver);
-        self.spec = spec;
-        sorted(report)
-    }
-
     pub(super) fn report(&self) -> NetworkReport {
         let now = self.flows.values().map(|entry| entry.meta.record.clone());
-        let flows = self.past.iter().cloned().chain(now).collect();
-        sorted(NetworkReport { flows, flows_left_out: self.left_out })
+        let mut flows: Vec<Flow> = self.past.iter().cloned().chain(now).collect();
+        flows.sort_by(|left, right| left.at_ms.total_cmp(&right.at_ms));
+        NetworkReport { flows, flows_left_out: self.left_out }
     }
-}
-
-fn sorted(mut report: NetworkReport) -> NetworkReport {
-    report.flows.sort_by(|left, right| left.at_ms.total_cmp(&right.at_ms));
-    report
 }

@@ -26,6 +26,7 @@ use std::sync::{Arc, mpsc};
 
 use menace_model::network::{NetworkReport, NetworkSpec};
 
+use self::inbox::Closing;
 pub(crate) use self::inbox::{Command, Inbox};
 use self::worker::Worker;
 use crate::mock::Authority;
@@ -47,7 +48,11 @@ impl Network {
         let has_authority = authority.is_some();
         let inbox = Arc::new(Inbox::new()?);
         let mut worker = Worker::new(interface, spec, authority, Arc::clone(&inbox))?;
-        std::thread::Builder::new().name("menace: network".into()).spawn(move || worker.run())?;
+        let work = move || {
+            let _closed_at_the_end = Closing(Arc::clone(&worker.inbox));
+            worker.run();
+        };
+        std::thread::Builder::new().name("menace: network".into()).spawn(work)?;
         Ok(Self { inbox, has_authority })
     }
 
@@ -61,20 +66,11 @@ impl Network {
         self.has_authority
     }
 
-    /// What was seen so far.
-    pub fn report(&self) -> NetworkReport {
+    /// What was seen so far. It is an error if the thread has ended: nothing is not what was seen then.
+    pub fn report(&self) -> io::Result<NetworkReport> {
         let (sender, receiver) = mpsc::channel();
         self.inbox.tell(Command::Report(sender));
-        // There is no answer only if the thread has panicked, which it says itself.
-        receiver.recv().unwrap_or_default()
-    }
-
-    /// What was seen since the last time, and a new beginning: flows that are left are broken off, and chance begins
-    /// where it did at first.
-    pub fn renew(&self, spec: Option<NetworkSpec>) -> NetworkReport {
-        let (sender, receiver) = mpsc::channel();
-        self.inbox.tell(Command::Renew(spec.map(Box::new), sender));
-        receiver.recv().unwrap_or_default()
+        receiver.recv().map_err(|_| io::Error::other("the network of a sandbox has ended before its time"))
     }
 }
 

@@ -25,7 +25,7 @@ use crate::mock::{Conversation, Server};
 use crate::packet::{Content, Packet};
 use crate::policy::{Decision, Lookup, NOT_ALLOWED, decide, decide_name, may_be_answered};
 use crate::reply::{self, Unreachable};
-use crate::resolve::Found;
+use crate::resolve::{Found, NotFound};
 
 /// Addresses of a name of each version: the first ones, so that an answer always fits into one datagram.
 const MOST_ADDRESSES: usize = 8;
@@ -284,10 +284,21 @@ impl Worker {
     pub(super) fn resolved(&mut self, key: Key, question: &Question, found: Found, now: Instant) {
         let reply = match (self.names.pinned(&question.name), found) {
             (Some(addresses), _) => Reply::Addresses(addresses.to_vec()),
-            (None, None) => Reply::Failure,
-            (None, Some(found)) => self.pin(key, &question.name, &found),
+            (None, Ok(found)) => self.pin(key, &question.name, &found),
+            (None, Err(why)) => self.not_found(key, &why),
         };
         self.say(key, question, &reply, now);
+    }
+
+    fn not_found(&mut self, key: Key, why: &NotFound) -> Reply {
+        let (reason, reply) = match why {
+            NotFound::Host(reason) => (reason.as_str(), Reply::NoSuchName),
+            NotFound::Server => ("the name server does not answer", Reply::Failure),
+        };
+        if let Some(entry) = self.flows.get_mut(&key) {
+            entry.meta.explain(reason);
+        }
+        reply
     }
 
     fn pin(&mut self, key: Key, name: &str, found: &[IpAddr]) -> Reply {

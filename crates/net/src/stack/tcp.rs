@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use menace_model::network::Verdict;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet};
@@ -228,21 +229,22 @@ impl Tcp {
     fn may_speak(&mut self, meta: &mut Meta) -> bool {
         let Some(names) = &self.names else { return true };
         let socket = self.sockets.get_mut::<Socket>(self.handle);
-        let Ok(said) = socket.peek(SHAPED_PACKET * 12) else { return true };
+        let capacity = socket.recv_capacity();
+        let Ok(said) = socket.peek(capacity) else { return true };
         let problem = match spoken_name(said) {
-            Spoken::NotYet => return false,
+            Spoken::NotYet if said.len() < capacity => return false,
             Spoken::Nothing => None,
             Spoken::Name(name) if names.contains(&name) => None,
             Spoken::Name(name) => {
                 Some(format!("it says it wants {name}, which is not what was allowed here"))
             }
-            Spoken::NoName => Some("it does not say which name it wants".to_owned()),
+            Spoken::NoName | Spoken::NotYet => Some("it does not say which name it wants".to_owned()),
         };
         match problem {
             None => self.names = None,
             Some(problem) => {
                 meta.explain(&problem);
-                meta.record.verdict = menace_model::network::Verdict::Refused;
+                meta.record.verdict = Verdict::Refused;
                 socket.abort();
             }
         }

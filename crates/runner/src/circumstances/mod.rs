@@ -62,8 +62,13 @@ pub struct Burst {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Upstream {
-    /// The first so many requests of a call are refused with 503, reset, or never answered.
-    Flaky(u64),
+    /// Of every so many requests of a call the first few are refused with 503, reset, or never answered.
+    Flaky {
+        /// Those that go wrong.
+        failures: u64,
+        /// Of so many.
+        requests: u64,
+    },
     /// All are answered with 401 or 403, or with bytes that mean nothing.
     Chaotic,
 }
@@ -279,7 +284,10 @@ mod tests {
         let link = slow.world.network.unwrap().shape.into;
         assert_eq!((link.delay, link.jitter), (Duration::from_millis(250), Duration::from_millis(25)));
         assert!((link.loss - 0.1).abs() < 1e-9);
-        assert_eq!(of(Profile::FlakyUpstream, Severity::High).upstream, Some(Upstream::Flaky(5)));
+        assert_eq!(
+            of(Profile::FlakyUpstream, Severity::High).upstream,
+            Some(Upstream::Flaky { failures: 5, requests: 20 })
+        );
     }
 
     #[test]

@@ -25,6 +25,8 @@ const THROTTLED: Disturbance =
     Disturbance { latency: 0.0, jitter: 0.0, loss: 0.05, duplicate: 0.0, rate: Some(1_000_000) };
 /// Requests that go wrong when a preset does not say how many.
 const FLAKY_REQUESTS: f64 = 1.0;
+/// Of so many.
+const ALL_REQUESTS: f64 = 20.0;
 /// What goes wrong with what calls write, when a preset breaks the disk: every write fails, in one of
 /// two ways. A call often writes once, and a fault that it does not meet says nothing about it.
 const FAILING_DISK: [&str; 5] = [
@@ -84,7 +86,9 @@ pub(super) fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) {
         }
         FailureMode::FlakyUpstream => {
             let failures = preset.number("UPSTREAM_FAILURES").unwrap_or(FLAKY_REQUESTS);
-            to.upstream = Some(Upstream::Flaky(u64::from(whole(failures))));
+            let requests = preset.number("UPSTREAM_REQUESTS").unwrap_or(ALL_REQUESTS);
+            let [failures, requests] = [failures, requests].map(|count| u64::from(whole(count)));
+            to.upstream = Some(Upstream::Flaky { failures, requests: requests.max(failures).max(1) });
             to.proofs.push(Proof::Upstream);
         }
         FailureMode::ChaoticFailure => {

@@ -19,6 +19,7 @@ use rustix::time::Timespec;
 use super::calls::{Subject, look_up};
 use super::corrupt::write_other_bytes;
 use super::target::{Target, descriptor};
+use crate::SandboxError;
 
 /// `SECCOMP_USER_NOTIF_FLAG_CONTINUE` in the type of its field.
 const CONTINUE: u32 = 1;
@@ -35,6 +36,8 @@ pub(crate) struct Supervisor {
 struct Counts {
     rules: Vec<FaultCount>,
     denials: Denials,
+    /// Why calls were not answered any more, if that happened.
+    problem: Option<String>,
 }
 
 impl Supervisor {
@@ -46,7 +49,7 @@ impl Supervisor {
         ours: PathBuf,
     ) -> io::Result<Self> {
         let rules = rules.iter().map(|rule| FaultCount { rule: rule.clone(), seen: 0, fired: 0 }).collect();
-        let counts = Arc::new(Mutex::new(Counts { rules, denials: Denials::default() }));
+        let counts = Arc::new(Mutex::new(Counts { rules, denials: Denials::default(), problem: None }));
         let mut desk = Desk {
             listener,
             seed,
@@ -57,15 +60,22 @@ impl Supervisor {
         };
         std::thread::Builder::new().name("menace: faults".into()).spawn(move || {
             if let Err(error) = desk.answer_all() {
-                tracing::error!("system calls of a sandbox are not answered any more: {error}");
+                lock(&desk.counts).problem = Some(error.to_string());
             }
         })?;
         Ok(Self { counts })
     }
 
     /// What was made to go wrong so far.
-    pub(crate) fn report(&self) -> Vec<FaultCount> {
-        lock(&self.counts).rules.clone()
+    pub(crate) fn report(&self) -> Result<Vec<FaultCount>, SandboxError> {
+        let counts = lock(&self.counts);
+        match &counts.problem {
+            None => Ok(counts.rules.clone()),
+            // Calls that nobody answers fail, and no rule says so.
+            Some(problem) => Err(SandboxError::Protocol(format!(
+                "system calls of a sandbox were not answered any more: {problem}"
+            ))),
+        }
     }
 
     /// Calls that were refused since the last time.

@@ -284,7 +284,10 @@ impl Sandbox for NativeSandbox {
     }
 
     async fn network(&self) -> Result<NetworkReport, SandboxError> {
-        Ok(self.network.as_ref().map(Network::report).unwrap_or_default())
+        match &self.network {
+            None => Ok(NetworkReport::default()),
+            Some(network) => network.report().map_err(SandboxError::io("ask a network what it has seen")),
+        }
     }
 
     async fn change_network(&self, spec: NetworkSpec) -> Result<(), SandboxError> {
@@ -302,7 +305,10 @@ impl Sandbox for NativeSandbox {
     }
 
     async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError> {
-        Ok(self.supervisor.as_ref().map(|supervisor| supervisor.report()).unwrap_or_default())
+        match &self.supervisor {
+            None => Ok(Vec::new()),
+            Some(supervisor) => supervisor.report(),
+        }
     }
 
     async fn pause(&self) -> Result<(), SandboxError> {

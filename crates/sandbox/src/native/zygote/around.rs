@@ -59,12 +59,14 @@ impl Around {
     }
 
     /// Adds what was seen to what came of the call.
-    pub(super) fn tell(self, outcome: &mut RawOutcome) {
+    pub(super) fn tell(self, outcome: &mut RawOutcome) -> Result<(), SandboxError> {
         if let Some(network) = &self.network {
-            outcome.network = network.report();
+            outcome.network =
+                network.report().map_err(SandboxError::io("ask the network of a call what it has seen"))?;
         }
         if let Some(supervisor) = &self.supervisor {
-            outcome.faults = supervisor.report();
+            outcome.faults = supervisor.report()?;
         }
+        Ok(())
     }
 }

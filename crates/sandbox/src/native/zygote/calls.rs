@@ -133,7 +133,7 @@ impl Zygote {
             let Some(mut keeper) = self.keeper(&mut slot).await? else { continue };
             let around = self.surround(&mut keeper, &spec.world).await?;
             if let Some(mut outcome) = self.call_by(&keeper, &slot, spec.timeout, &request).await? {
-                around.tell(&mut outcome);
+                around.tell(&mut outcome)?;
                 slot.leave_keeper(keeper);
                 return Ok(outcome);
             }

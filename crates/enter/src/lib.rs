@@ -12,6 +12,7 @@ pub mod loopback;
 pub mod mount;
 #[cfg(feature = "library")]
 pub mod pinned;
+pub mod queue_discipline;
 pub mod rlimits;
 pub mod root;
 pub mod seccomp;

@@ -10,10 +10,11 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use serde::{Deserialize, Serialize};
 
+use crate::queue_discipline::Netem;
 use crate::{Step, StepError};
 
 /// What an interface is to be like.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interface {
     /// Its address of version 4.
     pub v4: Ipv4Addr,
@@ -21,6 +22,8 @@ pub struct Interface {
     pub v6: Ipv6Addr,
     /// The longest packet.
     pub longest_packet: u16,
+    /// What the kernel does to packets that leave by it.
+    pub netem: Option<Netem>,
 }
 
 /// Packets that wait for menace, of a program that sends more than it takes at the moment. More are lost, as they are on
@@ -77,6 +80,9 @@ fn make_at(path: &Path, interface: &Interface) -> Result<OwnedFd, StepError> {
     }
     configure_v4(interface)?;
     configure_v6(interface)?;
+    if let Some(netem) = &interface.netem {
+        netem.set(index()?).step(|| "shape packets with netem")?;
+    }
     Ok(device)
 }
 
@@ -117,10 +123,7 @@ fn configure_v6(interface: &Interface) -> Result<(), StepError> {
         Err(rustix::io::Errno::AFNOSUPPORT) => return Ok(()),
         result => result.step(|| "open a socket for a network interface")?,
     };
-    let mut request = named();
-    control(&socket, libc::SIOCGIFINDEX, &raw mut request).step(|| "find a network interface")?;
-    // SAFETY: SIOCGIFINDEX has written this member.
-    let index = unsafe { request.ifr_ifru.ifru_ifindex };
+    let index = index()?;
     let request = In6Ifreq { addr: in6(interface.v6), prefixlen: 128, ifindex: index };
     match control(&socket, libc::SIOCSIFADDR, &raw const request) {
         // The kernel knows version 6 and it is switched off.
@@ -129,6 +132,16 @@ fn configure_v6(interface: &Interface) -> Result<(), StepError> {
     }
     let route = In6Route { flags: u32::from(libc::RTF_UP), metric: 1, ifindex: index, ..In6Route::default() };
     control(&socket, libc::SIOCADDRT, &raw const route).step(|| "make a route of version 6")
+}
+
+/// The number of the interface.
+fn index() -> Result<libc::c_int, StepError> {
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+        .step(|| "open a socket for a network interface")?;
+    let mut request = named();
+    control(&socket, libc::SIOCGIFINDEX, &raw mut request).step(|| "find a network interface")?;
+    // SAFETY: SIOCGIFINDEX has written this member.
+    Ok(unsafe { request.ifr_ifru.ifru_ifindex })
 }
 
 /// `struct in6_ifreq` of `linux/ipv6.h`.
@@ -203,6 +216,7 @@ mod tests {
                 v4: Ipv4Addr::new(198, 18, 0, 2),
                 v6: Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 2),
                 longest_packet: 65_520,
+                netem: None,
             };
             let device = make(&interface).unwrap();
             for (to, version) in [("203.0.113.7:9", 4), ("[2001:db8::7]:9", 6)] {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use menace_model::network::{Link, NetworkSpec};
+use menace_model::network::{Distribution, Link, NetworkSpec, Shape, Shaper};
 
 /// Longer than anybody waits, and short enough to be added to any moment.
 const LONGEST_DELAY: Duration = Duration::from_hours(1);
@@ -14,6 +14,17 @@ pub fn check(spec: &NetworkSpec) -> Result<(), String> {
     }
     if let Some(window) = spec.shape.window.filter(|window| window.from >= window.until) {
         return Err(format!("a window from {:?} until {:?} never opens", window.from, window.until));
+    }
+    if spec.shaper == Shaper::Netem { check_for_netem(&spec.shape) } else { Ok(()) }
+}
+
+/// netem does what it does from the beginning and to every packet that leaves.
+fn check_for_netem(shape: &Shape) -> Result<(), String> {
+    if shape.window.is_some() {
+        return Err("netem knows no windows of time".into());
+    }
+    if shape.out.distribution != Distribution::Uniform {
+        return Err("netem has delays only that differ uniformly".into());
     }
     Ok(())
 }
@@ -59,5 +70,16 @@ mod tests {
         let window = Some(Window { from: Duration::from_secs(1), until: Duration::from_secs(1) });
         check(&NetworkSpec { shape: Shape { window, ..Shape::default() }, ..NetworkSpec::default() })
             .unwrap_err();
+    }
+
+    #[test]
+    fn netem_is_not_asked_for_what_it_cannot_do() {
+        let with = |shape| check(&NetworkSpec { shape, shaper: Shaper::Netem, ..NetworkSpec::default() });
+        let window = Some(Window { from: Duration::ZERO, until: Duration::from_secs(1) });
+        let link = Link { distribution: Distribution::Normal, ..Link::default() };
+        assert_eq!(with(Shape::symmetric(Duration::from_millis(5), Duration::ZERO)), Ok(()));
+        with(Shape { window, ..Shape::default() }).unwrap_err();
+        with(Shape { out: link, ..Shape::default() }).unwrap_err();
+        assert_eq!(with(Shape { into: link, ..Shape::default() }), Ok(()));
     }
 }

@@ -53,6 +53,11 @@ impl<T> Queue<T> {
         self.bytes < MOST_BYTES && self.free_at.saturating_duration_since(now) < longest
     }
 
+    /// How long a packet would wait for its turn now.
+    pub(crate) fn waits(&self, now: Instant) -> Duration {
+        self.free_at.saturating_duration_since(now)
+    }
+
     /// Holds a packet until its time; false when there is no room for it.
     pub(crate) fn hold(&mut self, at: Instant, packet: Vec<u8>, owner: T) -> bool {
         if self.bytes + packet.len() > MOST_BYTES {

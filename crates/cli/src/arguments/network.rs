@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use menace_model::network::{Destination, HostPattern, Window};
+use menace_model::network::{Destination, HostPattern, Shaper, Window};
 use menace_model::settings::{Bandwidth, Percent, SettingValue};
 
 use super::sandbox::duration;
@@ -41,6 +41,9 @@ pub(crate) struct NetworkArguments {
     /// When packets are delayed and lost, such as 1s-3s from the first packet; always without this
     #[arg(long, value_name = "FROM-UNTIL", value_parser = window)]
     pub(crate) fault_window: Option<Window>,
+    /// Who delays and loses what leaves the sandbox: menace, or the netem of the kernel; what comes in menace does
+    #[arg(long, value_name = "menace|netem", value_parser = shaper, default_value = "menace")]
+    pub(crate) shaper: Shaper,
     /// The name server that is asked for names that are allowed; without this as the host does
     #[arg(long, value_name = "ADDRESS[:PORT]", value_parser = name_server)]
     pub(crate) dns: Option<SocketAddr>,
@@ -68,6 +71,14 @@ fn reach(text: &str) -> Result<Reach, String> {
         }
         Some(("mock", file)) if !file.is_empty() => Ok(Reach::Mock(file.into())),
         _ => Err("expected none, deny, allow=HOST[:PORT],… or mock=FILE".into()),
+    }
+}
+
+fn shaper(text: &str) -> Result<Shaper, String> {
+    match text {
+        "menace" => Ok(Shaper::Menace),
+        "netem" => Ok(Shaper::Netem),
+        _ => Err("expected menace or netem".into()),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::StepError;
 use crate::tun::Interface;
 
 /// What the keeper is told at first, on its channel: what holds for all calls in its place.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SlotPlan {
     /// Bytes of files.
     pub disk: u64,

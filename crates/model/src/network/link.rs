@@ -48,6 +48,18 @@ pub struct Link {
     pub rate: Option<u64>,
 }
 
+/// Who delays and loses the packets that leave a sandbox. Those that come in, partitions and windows are always done by
+/// menace.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shaper {
+    /// The network that ends in menace: from a seed, counted in each flow, on every kernel.
+    #[default]
+    Menace,
+    /// The kernel's netem, where it has it.
+    Netem,
+}
+
 /// How delays differ from packet to packet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -8,7 +8,7 @@ mod text;
 
 pub use destination::{Destination, DestinationError, HostPattern};
 pub use flow::{DirectionCounts, Flow, FlowRequest, NetworkReport, Protocol, Verdict};
-pub use link::{Distribution, Link, Shape, Window};
+pub use link::{Distribution, Link, Shape, Shaper, Window};
 pub use mock::{Answer, Fallback, MockFault, MockRule, Mocks};
 
 use std::net::SocketAddr;
@@ -40,6 +40,8 @@ pub struct NetworkSpec {
     pub mocks: Option<Mocks>,
     /// What happens to packets.
     pub shape: Shape,
+    /// Who does it to those that leave the sandbox.
+    pub shaper: Shaper,
     /// Where chance begins.
     pub seed: u64,
     /// The name server to ask; without it names are looked up as the host does.

@@ -3,7 +3,9 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::{Duration, Instant};
 
-use menace_model::network::{DirectionCounts, HostPattern, Link, Protocol, Shape, Verdict};
+use menace_model::network::{
+    DirectionCounts, HostPattern, Link, NetworkSpec, Protocol, Shape, Shaper, Verdict,
+};
 
 use super::entry::{Direction, Key, Meta, milliseconds};
 use super::tun::{Checksum, HEADER, Tun};
@@ -16,6 +18,8 @@ use crate::queue::Queue;
 pub(super) struct Air {
     pub(super) tun: Tun,
     shape: Shape,
+    /// Whether something may happen to packets, here or in the kernel, now or later.
+    is_shaped: bool,
     /// Windows begin with the first packet of the sandbox.
     since: Option<Instant>,
     out: Queue<Key>,
@@ -43,20 +47,38 @@ pub(super) enum Departed {
     Later,
 }
 
+/// What the kernel does has been done when a packet comes here.
+fn done_here(spec: &NetworkSpec) -> Shape {
+    let mut shape = spec.shape.clone();
+    if spec.shaper == Shaper::Netem {
+        shape.out = Link::default();
+    }
+    shape
+}
+
 impl Air {
-    pub(super) fn new(tun: Tun, shape: Shape, now: Instant) -> Self {
+    pub(super) fn new(tun: Tun, spec: &NetworkSpec, now: Instant) -> Self {
         let scratch = vec![0; HEADER + usize::from(u16::MAX)];
-        Self { tun, shape, since: None, out: Queue::new(now), into: Queue::new(now), scratch }
+        Self {
+            tun,
+            shape: done_here(spec),
+            is_shaped: !spec.shape.is_clear(),
+            since: None,
+            out: Queue::new(now),
+            into: Queue::new(now),
+            scratch,
+        }
     }
 
     /// Shapes packets differently from now on; those under way stay, and windows begin anew.
-    pub(super) fn change(&mut self, shape: Shape) {
-        (self.shape, self.since) = (shape, None);
+    pub(super) fn change(&mut self, spec: &NetworkSpec) {
+        (self.shape, self.since) = (done_here(spec), None);
+        self.is_shaped = !spec.shape.is_clear();
     }
 
-    /// Whether something may happen to packets, now or later.
+    /// Whether something may happen to packets.
     pub(super) fn is_shaped(&self) -> bool {
-        !self.shape.is_clear()
+        self.is_shaped
     }
 
     /// Sends a packet of the sandbox on its way.
@@ -163,6 +185,13 @@ impl Air {
         let (mut buffer, arriving) = self.into.due(now)?;
         self.tun.write(&mut buffer, arriving.checksum);
         Some(arriving)
+    }
+
+    /// How long an answer takes that comes at all: both ways, and what waits there for its turn.
+    pub(super) fn round_trip(&self, now: Instant) -> Duration {
+        let longest = |link: &Link| link.delay + link.jitter * 2;
+        let waiting = self.out.waits(now) + self.into.waits(now);
+        longest(&self.shape.out) + longest(&self.shape.into) + waiting
     }
 
     /// When a packet arrives next.

@@ -41,7 +41,7 @@ impl Worker {
     }
 
     pub(super) fn change(&mut self, spec: NetworkSpec, now: Instant) {
-        self.air.change(spec.shape.clone());
+        self.air.change(&spec);
         if self.spec.allow != spec.allow
             || self.spec.mocks != spec.mocks
             || self.spec.resolver != spec.resolver

@@ -14,6 +14,7 @@ mod entry;
 mod flows;
 mod inbox;
 mod open;
+mod patience;
 mod port;
 mod spoken_name;
 mod tcp;
@@ -24,7 +25,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
 
-use menace_model::network::{NetworkReport, NetworkSpec};
+use menace_model::network::{Link, NetworkReport, NetworkSpec, Shaper};
 
 use self::inbox::Closing;
 pub(crate) use self::inbox::{Command, Inbox};
@@ -36,6 +37,8 @@ use crate::mock::Authority;
 pub struct Network {
     inbox: Arc<Inbox>,
     has_authority: bool,
+    /// What the kernel does to packets.
+    netem: Option<Link>,
 }
 
 impl Network {
@@ -45,7 +48,7 @@ impl Network {
         spec: NetworkSpec,
         authority: Option<Arc<Authority>>,
     ) -> io::Result<Self> {
-        let has_authority = authority.is_some();
+        let (has_authority, netem) = (authority.is_some(), done_by_netem(&spec));
         let inbox = Arc::new(Inbox::new()?);
         let mut worker = Worker::new(interface, spec, authority, Arc::clone(&inbox))?;
         let work = move || {
@@ -53,7 +56,7 @@ impl Network {
             worker.run();
         };
         std::thread::Builder::new().name("menace: network".into()).spawn(work)?;
-        Ok(Self { inbox, has_authority })
+        Ok(Self { inbox, has_authority, netem })
     }
 
     /// Other rules from now on. Connections that they would not allow are broken off.
@@ -66,12 +69,21 @@ impl Network {
         self.has_authority
     }
 
+    /// Whether what the kernel does to packets can stay as it is under other rules: it cannot be told others.
+    pub fn suits_netem(&self, spec: &NetworkSpec) -> bool {
+        done_by_netem(spec) == self.netem
+    }
+
     /// What was seen so far. It is an error if the thread has ended: nothing is not what was seen then.
     pub fn report(&self) -> io::Result<NetworkReport> {
         let (sender, receiver) = mpsc::channel();
         self.inbox.tell(Command::Report(sender));
         receiver.recv().map_err(|_| io::Error::other("the network of a sandbox has ended before its time"))
     }
+}
+
+fn done_by_netem(spec: &NetworkSpec) -> Option<Link> {
+    (spec.shaper == Shaper::Netem).then_some(spec.shape.out)
 }
 
 impl Drop for Network {

@@ -16,6 +16,7 @@ use smoltcp::wire::{HardwareAddress, IpCidr};
 use super::air::Air;
 use super::clock::Clock;
 use super::entry::{Key, Meta};
+use super::patience::Patience;
 use super::port::Port;
 use super::spoken_name::{Spoken, spoken_name};
 use crate::addresses::{LONGEST_PACKET, SHAPED_PACKET};
@@ -36,6 +37,7 @@ pub(super) struct Tcp {
     is_read_out: bool,
     /// Whether the other end knows that the sandbox has said all.
     is_shut_down: bool,
+    patience: Patience,
     /// When it wants to be looked at.
     pub(super) timer: Option<Instant>,
     /// What it takes of all buffers.
@@ -100,6 +102,7 @@ impl Tcp {
             names,
             is_read_out: false,
             is_shut_down: false,
+            patience: Patience::new(now),
             timer: None,
             buffered: 2 * size,
         }
@@ -120,7 +123,8 @@ impl Tcp {
     ) {
         let longest_packet = self.longest_packet;
         let mut port = Port { incoming: Some(packet), air, meta, key, now, longest_packet };
-        self.interface.poll_ingress_single(clock.at(now), &mut port, &mut self.sockets);
+        let at = clock.at(self.patience.clock(now));
+        self.interface.poll_ingress_single(at, &mut port, &mut self.sockets);
     }
 
     /// Passes on what there is in both directions.
@@ -148,11 +152,42 @@ impl Tcp {
                 break Next::Wait;
             }
         };
-        self.timer = self
-            .interface
-            .poll_delay(clock.at(now), &self.sockets)
-            .map(|delay| now + Duration::from_micros(delay.total_micros()));
+        self.timer = self.wait(key, (air, meta), clock, now);
         next
+    }
+
+    /// When there is something to do if nothing happens before. Where packets are lost, that is seldom when the library
+    /// says.
+    fn wait(
+        &mut self,
+        key: Key,
+        (air, meta): (&mut Air, &mut Meta),
+        clock: &Clock,
+        now: Instant,
+    ) -> Option<Instant> {
+        let delay = self.delay(clock, now)?;
+        if !air.is_shaped() {
+            return Some(now + delay);
+        }
+        let socket = self.sockets.get_mut::<Socket>(self.handle);
+        let waiting = socket.send_queue();
+        let acknowledged = meta.record.into.bytes.saturating_sub(waiting as u64);
+        self.patience.see(acknowledged, waiting > 0 && delay > Duration::ZERO, now);
+        let at = self.patience.ends_at(air.round_trip(now));
+        if waiting == 0 || now + delay <= at {
+            return Some(now + delay);
+        }
+        if now < at || !air.has_room(now) {
+            return Some(at.max(now));
+        }
+        self.patience.put_forward(delay, now);
+        self.emit(key, (air, meta), clock, now);
+        self.delay(clock, now).map(|delay| now + delay.min(self.patience.ends_at(air.round_trip(now)) - now))
+    }
+
+    fn delay(&mut self, clock: &Clock, now: Instant) -> Option<Duration> {
+        let delay = self.interface.poll_delay(clock.at(self.patience.clock(now)), &self.sockets)?;
+        Some(Duration::from_micros(delay.total_micros()))
     }
 
     /// Ends it at once, as a broken connection.
@@ -171,9 +206,8 @@ impl Tcp {
         let longest_packet = self.longest_packet;
         let mut port = Port { incoming: None, air, meta, key, now, longest_packet };
         let mut emitted = false;
-        while self.interface.poll_egress(clock.at(now), &mut port, &mut self.sockets)
-            == PollResult::SocketStateChanged
-        {
+        let at = clock.at(self.patience.clock(now));
+        while self.interface.poll_egress(at, &mut port, &mut self.sockets) == PollResult::SocketStateChanged {
             emitted = true;
         }
         emitted

@@ -70,7 +70,7 @@ impl Worker {
     ) -> io::Result<Self> {
         let now = Instant::now();
         let poller = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        let air = Air::new(Tun::new(interface), spec.shape.clone(), now);
+        let air = Air::new(Tun::new(interface), &spec, now);
         epoll::add(&poller, &air.tun, EventData::new_u64(TUN), EventFlags::IN)?;
         epoll::add(&poller, inbox.as_fd(), EventData::new_u64(INBOX), EventFlags::IN)?;
         Ok(Self {

@@ -31,6 +31,9 @@ pub(super) fn hint_for(step: &str, errno: i32) -> String {
         ("filter system calls", _) => {
             "the kernel needs CONFIG_SECCOMP_FILTER and user notification (Linux 5.0)"
         }
+        ("shape packets with netem", libc::ENOENT) => {
+            "this kernel has no netem (modprobe sch_netem, or CONFIG_NET_SCH_NETEM); without --shaper menace shapes itself"
+        }
         ("join the cgroup", _) => "check that the cgroup file system is writable",
         _ => "menace doctor shows what this host lacks",
     };

@@ -14,7 +14,7 @@ use super::command::Command;
 use super::handle::unsupported;
 use super::host_view::{Host, host_view, toolchain_of};
 use super::limits;
-use super::network::{INTERFACE, Planned};
+use super::network::Planned;
 use super::protocol::{Joining, Kind, Order, Report, Request};
 use super::sandbox::random;
 use super::wire::{FIRST_JOB, Socket};
@@ -84,7 +84,7 @@ pub(super) fn order(
         joins_later: !shared.hierarchies.has_version_2(),
         kind: extras.kind,
         asked: crate::faults::numbers(&spec.faults),
-        interface: network.map(|_| INTERFACE),
+        interface: network.map(Planned::interface),
         trusted: network.and_then(Planned::trusted).or_else(|| extras.trusted.clone()),
     }
 }

@@ -4,9 +4,10 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
 use menace_enter::Step;
+use menace_enter::queue_discipline::Netem;
 use menace_enter::root::{ALL_TRUSTED, TRUSTED};
 use menace_enter::tun::{self, Interface};
-use menace_model::network::{Network as Asked, NetworkSpec};
+use menace_model::network::{Link, Network as Asked, NetworkSpec, Shaper};
 use menace_net::{Authority, LONGEST_PACKET, Network, SANDBOX_V4, SANDBOX_V6};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -23,7 +24,7 @@ pub(super) struct Planned {
 
 /// What every sandbox with a network has.
 pub(super) const INTERFACE: Interface =
-    Interface { v4: SANDBOX_V4, v6: SANDBOX_V6, longest_packet: LONGEST_PACKET };
+    Interface { v4: SANDBOX_V4, v6: SANDBOX_V6, longest_packet: LONGEST_PACKET, netem: None };
 
 /// Variables by which programs are told what to trust, beside what the system trusts.
 pub(super) const TRUST: [(&str, &str); 7] = [
@@ -45,6 +46,12 @@ impl Planned {
         Ok(Some(Self { spec: (**spec).clone(), authority }))
     }
 
+    /// The interface that the sandbox is to have.
+    pub(super) fn interface(&self) -> Interface {
+        let netem = (self.spec.shaper == Shaper::Netem).then(|| netem(&self.spec.shape.out, self.spec.seed));
+        Interface { netem, ..INTERFACE }
+    }
+
     /// What programs are to trust.
     pub(super) fn trusted(&self) -> Option<String> {
         self.authority.as_ref().map(|authority| authority.certificate())
@@ -62,6 +69,18 @@ impl Planned {
             .ok_or_else(|| SandboxError::Protocol("a sandbox did not hand over its interface".into()))?;
         Network::start(interface, self.spec, self.authority)
             .map_err(SandboxError::io("start the network of a sandbox"))
+    }
+}
+
+fn netem(link: &Link, seed: u64) -> Netem {
+    Netem {
+        delay: link.delay,
+        jitter: link.jitter,
+        loss: link.loss,
+        duplicate: link.duplicate,
+        reorder: link.reorder,
+        rate: link.rate.map(|bits| bits / 8),
+        seed,
     }
 }
 
@@ -85,6 +104,7 @@ pub(super) fn new_authority() -> Result<Authority, SandboxError> {
 pub(super) fn check(spec: &NetworkSpec) -> Result<(), SandboxError> {
     menace_net::check(spec).map_err(|problem| SandboxError::Refused {
         problem,
-        hint: "shares are between 0 and 1, and a rate is above 0".into(),
+        hint: "shares are between 0 and 1, a rate is above 0, and menace itself can do more than netem"
+            .into(),
     })
 }

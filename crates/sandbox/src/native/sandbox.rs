@@ -300,6 +300,12 @@ impl Sandbox for NativeSandbox {
                 hint: "make the sandbox with mocks, even if they have no rules at first".into(),
             });
         }
+        if !network.suits_netem(&spec) {
+            return Err(SandboxError::Refused {
+                problem: "what netem does to packets cannot be changed while a sandbox runs".into(),
+                hint: "leave the shaper to menace, or change only what comes in".into(),
+            });
+        }
         network.change(spec);
         Ok(())
     }

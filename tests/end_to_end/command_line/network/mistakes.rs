@@ -57,6 +57,7 @@ fn without_a_network_there_is_nothing_to_shape() {
         &["--bandwidth", "1mbit", "--net", "none"],
         &["--partition", "api.test.example"],
         &["--dns", "127.0.0.1:5353"],
+        &["--shaper", "netem"],
     ] {
         refused(&Tree::new(), options).says(&["there is no network to shape", "\nhint: add --net"]);
     }
@@ -74,6 +75,8 @@ fn values_that_are_none_are_answered_with_what_is_expected() {
         (&["--net", "deny", "--fault-window", "3s-1s"], "1s-3s"),
         (&["--net", "deny", "--dns", "localhost"], "127.0.0.1:5353"),
         (&["--net", "deny", "--partition", "a b"], "a b"),
+        (&["--net", "deny", "--shaper", "tc"], "menace or netem"),
+        (&["--net", "deny", "--shaper", "netem", "--fault-window", "1s-2s"], "no windows of time"),
     ] {
         refused(&Tree::new(), options).exits_with(2).says(&[expected]);
     }

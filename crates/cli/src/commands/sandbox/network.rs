@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use menace_model::network::{Fallback, Mocks, Network, NetworkSpec, Shape};
+use menace_model::network::{Fallback, Mocks, Network, NetworkSpec, Shape, Shaper};
 use serde_json::Value;
 
 use crate::arguments::{NetworkArguments, Reach};
@@ -13,7 +13,8 @@ pub(super) fn network(arguments: &NetworkArguments) -> anyhow::Result<Network> {
     let shape = shape(arguments);
     let is_none = arguments.net.iter().all(|reach| *reach == Reach::None);
     if is_none {
-        if !shape.is_clear() || shape.window.is_some() || arguments.dns.is_some() {
+        let is_shaped = !shape.is_clear() || shape.window.is_some() || arguments.shaper != Shaper::default();
+        if is_shaped || arguments.dns.is_some() {
             return Err(UsageError::NoNetwork.into());
         }
         return Ok(Network::None);
@@ -21,8 +22,13 @@ pub(super) fn network(arguments: &NetworkArguments) -> anyhow::Result<Network> {
     if arguments.net.contains(&Reach::None) {
         return Err(UsageError::NoneAndMore.into());
     }
-    let mut spec =
-        NetworkSpec { shape, seed: arguments.seed, resolver: arguments.dns, ..NetworkSpec::default() };
+    let mut spec = NetworkSpec {
+        shape,
+        shaper: arguments.shaper,
+        seed: arguments.seed,
+        resolver: arguments.dns,
+        ..NetworkSpec::default()
+    };
     for reach in &arguments.net {
         match reach {
             Reach::None | Reach::Deny => {}

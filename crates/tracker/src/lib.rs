@@ -8,8 +8,20 @@
 //! assert!((prices.profitability(&taken).unwrap() - 0.89).abs() < 1e-9);
 //! ```
 
+pub mod convergence;
 mod economics;
+pub mod forecast;
+pub mod foresight;
+pub mod metrics;
+mod numbers;
+pub mod roi;
+pub mod statistics;
 mod synergy;
+pub mod truth;
+mod verdict;
+pub mod weights;
+pub mod workflows;
 
 pub use economics::{Prices, Taken};
 pub use synergy::{robustness_synergy, synergy};
+pub use verdict::{Verdict, paired_verdict};

@@ -1,0 +1,64 @@
+//! Modules that do not get better any more.
+
+use crate::statistics::{mean, standard_deviation};
+
+/// What the last changes of a module say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Diminishing {
+    /// There are not as many changes yet as are asked for.
+    TooFew,
+    /// It still changes: on average, or from cycle to cycle.
+    Changing {
+        /// The mean of the last changes.
+        mean: f64,
+        /// Their standard deviation.
+        deviation: f64,
+    },
+    /// Its gains are small and grow.
+    Accelerating,
+    /// Little changes, and that steadily.
+    Diminishing {
+        /// The mean of the last changes.
+        mean: f64,
+        /// Their standard deviation.
+        deviation: f64,
+    },
+}
+
+/// Looks at the last changes, as many as `consecutive`: their mean is within the threshold and they differ by less than
+/// `epsilon`. Gains that grow are never called diminishing, however small they are.
+pub fn diminishing(deltas: &[f64], consecutive: usize, threshold: f64, epsilon: f64) -> Diminishing {
+    let Some(start) = deltas.len().checked_sub(consecutive.max(2)) else { return Diminishing::TooFew };
+    let last = &deltas[start..];
+    let (Some(mean), Some(deviation)) = (mean(last), standard_deviation(last)) else {
+        return Diminishing::TooFew;
+    };
+    if is_accelerating(last) {
+        return Diminishing::Accelerating;
+    }
+    if mean.abs() <= threshold && deviation < epsilon {
+        Diminishing::Diminishing { mean, deviation }
+    } else {
+        Diminishing::Changing { mean, deviation }
+    }
+}
+
+/// Whether each change is a gain, and greater than the one before.
+fn is_accelerating(deltas: &[f64]) -> bool {
+    deltas.iter().all(|delta| *delta > 0.0) && deltas.windows(2).all(|pair| pair[1] > pair[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_steady_changes_are_diminishing_and_growing_ones_are_not() {
+        let of = |deltas: &[f64]| diminishing(deltas, 3, 0.01, 0.01);
+        assert_eq!(of(&[0.0, 0.0]), Diminishing::TooFew);
+        assert!(matches!(of(&[0.5, 0.001, -0.001, 0.002]), Diminishing::Diminishing { .. }));
+        assert!(matches!(of(&[0.05, 0.05, 0.05]), Diminishing::Changing { .. }));
+        assert!(matches!(of(&[0.3, -0.3, 0.0]), Diminishing::Changing { .. }));
+        assert_eq!(of(&[0.001, 0.002, 0.003]), Diminishing::Accelerating);
+    }
+}

@@ -1,0 +1,61 @@
+//! Modules whose code changes without anything being gained.
+
+use crate::statistics::mean;
+
+/// When a module is complete.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EntropyRules {
+    /// The least gain of ROI for each unit of entropy.
+    pub ceiling: f64,
+    /// Changes of entropy that are none.
+    pub plateau: f64,
+    /// How many samples have to say so.
+    pub consecutive: usize,
+}
+
+/// Why a module is complete.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Plateau {
+    /// So little is gained for each unit of entropy.
+    Ceiling(f64),
+    /// Its entropy has stayed within this.
+    Flat(f64),
+}
+
+/// Looks at pairs of a gain of ROI and the change of entropy that came with it. Too few say nothing.
+pub fn entropy_plateau(samples: &[(f64, f64)], rules: &EntropyRules) -> Option<Plateau> {
+    let start = samples.len().checked_sub(rules.consecutive.max(1))?;
+    let last = &samples[start..];
+    let largest = last.iter().map(|(_, entropy)| entropy.abs()).fold(0.0, f64::max);
+    if largest <= rules.plateau {
+        return Some(Plateau::Flat(largest));
+    }
+    let ratios: Vec<f64> = last
+        .iter()
+        .filter(|(_, entropy)| *entropy != 0.0)
+        .map(|(gain, entropy)| gain / entropy.abs())
+        .collect();
+    let ratio = mean(&ratios)?;
+    (ratio < rules.ceiling).then_some(Plateau::Ceiling(ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const RULES: EntropyRules = EntropyRules { ceiling: 0.1, plateau: 0.01, consecutive: 3 };
+
+    #[test]
+    fn change_without_gain_and_no_change_are_both_the_end() {
+        assert_eq!(entropy_plateau(&[(0.1, 0.5), (0.0, 0.5)], &RULES), None);
+        assert_eq!(
+            entropy_plateau(&[(0.2, 0.005), (0.0, -0.01), (0.0, 0.0)], &RULES),
+            Some(Plateau::Flat(0.01))
+        );
+        assert!(matches!(
+            entropy_plateau(&[(0.01, 0.5), (0.0, 0.5), (0.0, -0.5)], &RULES),
+            Some(Plateau::Ceiling(_))
+        ));
+        assert_eq!(entropy_plateau(&[(0.5, 0.5), (0.4, 0.5), (0.3, 0.5)], &RULES), None);
+    }
+}

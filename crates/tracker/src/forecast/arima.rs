@@ -1,0 +1,164 @@
+//! ARIMA: a process of values, or of their differences, beside a level, a drift and what else was seen.
+
+use super::arma::Arma;
+use super::minimise::minimise;
+use super::{Candidate, adjusted_criterion};
+use crate::statistics::{Lags, adf, is_constant, least_squares};
+
+/// The orders that are tried: of a few values little can be learned.
+const ORDERS: [(usize, usize); 8] = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2)];
+/// A series that returns to its level with less doubt than this is taken as it is.
+const DOUBT: f64 = 0.05;
+
+/// An order, so that it does not have to be looked for again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+pub struct Order {
+    /// Values that are mixed in.
+    pub p: usize,
+    /// Differences that are taken.
+    pub d: usize,
+    /// Innovations that are mixed in.
+    pub q: usize,
+    /// Whether there is a level, or a drift of differences.
+    pub has_mean: bool,
+}
+
+impl Order {
+    /// How it is called.
+    pub fn name(&self) -> String {
+        let drift = if self.d == 1 && self.has_mean { " with drift" } else { "" };
+        format!("ARIMA({},{},{}){drift}", self.p, self.d, self.q)
+    }
+
+    fn coefficients(&self, columns: usize) -> usize {
+        self.p + self.q + columns + 1
+    }
+}
+
+/// The best order, by the criterion of Akaike for short series.
+pub(super) fn best(series: &[f64], beside: &[Vec<f64>], horizon: usize) -> Option<(Order, Candidate)> {
+    let d = usize::from(adf(series, Lags::Chosen).is_none_or(|test| test.p_value >= DOUBT));
+    let orders = ORDERS.iter().flat_map(|(p, q)| {
+        let means: &[bool] = if d == 0 { &[true] } else { &[false, true] };
+        means.iter().map(move |has_mean| Order { p: *p, d, q: *q, has_mean: *has_mean })
+    });
+    let fitted = orders.filter_map(|order| Some((order, fit(series, beside, order, horizon)?)));
+    fitted.min_by(|(_, a), (_, b)| a.criterion.total_cmp(&b.criterion))
+}
+
+/// One order, and what it expects. Columns beside the series are expected to stay as they are.
+pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: usize) -> Option<Candidate> {
+    let differences = |values: &[f64]| -> Vec<f64> {
+        if order.d == 0 { values.to_vec() } else { values.windows(2).map(|pair| pair[1] - pair[0]).collect() }
+    };
+    let values = differences(series);
+    let mut columns: Vec<Vec<f64>> = beside.iter().map(|column| differences(column)).collect();
+    columns.retain(|column| !is_constant(column));
+    let beside_next: Vec<f64> = columns
+        .iter()
+        .map(|column| if order.d == 0 { column.last().copied().unwrap_or(0.0) } else { 0.0 })
+        .collect();
+    if order.has_mean {
+        columns.push(vec![1.0; values.len()]);
+    }
+    let count = order.coefficients(columns.len());
+    if values.len() < count + 2 {
+        return None;
+    }
+    let process = if order.p + order.q == 0 {
+        Arma::of(&[], 0)
+    } else {
+        let ask = |numbers: &[f64]| {
+            -likelihood(&Arma::of(numbers, order.p), &values, &columns).unwrap_or(f64::NEG_INFINITY)
+        };
+        let start = vec![0.1; order.p + order.q];
+        Arma::of(&minimise(&start, 0.4, ask).0, order.p)
+    };
+    let likelihood = likelihood(&process, &values, &columns)?;
+    let regression = regression(&process, &values, &columns)?;
+    let n = values.len() as f64;
+    let variance = regression.residual / (n - count as f64);
+    let level: f64 = if order.has_mean { *regression.coefficients.last()? } else { 0.0 };
+    let mean_next =
+        level + beside_next.iter().zip(&regression.coefficients).map(|(next, by)| next * by).sum::<f64>();
+    let centred: Vec<f64> = (0..values.len())
+        .map(|at| {
+            let expected: f64 =
+                columns.iter().zip(&regression.coefficients).map(|(column, by)| column[at] * by).sum();
+            values[at] - expected
+        })
+        .collect();
+    let filtered = process.filter(&[&centred]);
+    let mut following = process.continue_from(&centred, &filtered.innovations[0], horizon);
+    // The filter knows better than the recursion what follows when the series is short.
+    if let (Some(first), Some(next)) = (following.first_mut(), filtered.next.first()) {
+        *first = *next;
+    }
+    let mut weights = process.weights(horizon);
+    let mut means: Vec<f64> = following.iter().map(|value| value + mean_next).collect();
+    if order.d == 1 {
+        accumulate(&mut weights, 0.0);
+        accumulate(&mut means, *series.last()?);
+    }
+    let mut squares: Vec<f64> = weights.iter().map(|weight| weight * weight).collect();
+    accumulate(&mut squares, 0.0);
+    let deviations =
+        squares.iter().map(|square| (square.max(filtered.next_scale) * variance).sqrt()).collect();
+    Some(Candidate {
+        criterion: adjusted_criterion(likelihood, count, values.len())?,
+        one_step_error: mean_size(&filtered.innovations[0]),
+        freedom: n - count as f64,
+        inflation: (1.0 + count as f64 / n).sqrt(),
+        means,
+        deviations,
+    })
+}
+
+/// The logarithm of the likelihood, with the best variance and the best coefficients of the columns.
+fn likelihood(process: &Arma, values: &[f64], columns: &[Vec<f64>]) -> Option<f64> {
+    let all: Vec<&[f64]> = std::iter::once(values).chain(columns.iter().map(Vec::as_slice)).collect();
+    let mut filtered = process.filter(&all);
+    let regressors = filtered.innovations.split_off(1);
+    let residual = residual(&filtered.innovations[0], &regressors)?;
+    let n = values.len() as f64;
+    Some(-0.5 * (n * ((std::f64::consts::TAU * residual / n).ln() + 1.0) + filtered.log_scale))
+}
+
+/// What is left after regression; for a single column without taking matrices apart, as this is asked very often.
+fn residual(target: &[f64], columns: &[Vec<f64>]) -> Option<f64> {
+    let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    let residual = match columns {
+        [] => product(target, target),
+        [column] => {
+            let by = product(target, column) / product(column, column);
+            target.iter().zip(column).map(|(value, column)| (value - by * column).powi(2)).sum()
+        }
+        _ => least_squares(columns, target)?.residual,
+    };
+    (residual.is_finite() && residual > 0.0).then_some(residual)
+}
+
+fn regression(process: &Arma, values: &[f64], columns: &[Vec<f64>]) -> Option<crate::statistics::Fit> {
+    let all: Vec<&[f64]> = std::iter::once(values).chain(columns.iter().map(Vec::as_slice)).collect();
+    let mut filtered = process.filter(&all);
+    let regressors = filtered.innovations.split_off(1);
+    let target = filtered.innovations.swap_remove(0);
+    if regressors.is_empty() {
+        let residual = residual(&target, &[])?;
+        return Some(crate::statistics::Fit { coefficients: vec![], errors: vec![], residual });
+    }
+    least_squares(&regressors, &target)
+}
+
+/// Each becomes the sum of all up to it.
+fn accumulate(values: &mut [f64], start: f64) {
+    let mut sum = start;
+    for value in values {
+        sum += *value;
+        *value = sum;
+    }
+}
+
+pub(super) fn mean_size(values: &[f64]) -> f64 {
+    values.iter().map(|value| value.abs()).sum::<f64>() / values.len() as f64
+}

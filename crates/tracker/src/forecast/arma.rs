@@ -1,0 +1,181 @@
+//! What an ARMA process says about a series: innovations and their likelihood, exactly, by the filter of Kalman.
+
+use nalgebra::{SMatrix, SVector};
+
+/// The most that a state remembers: two values, or one that is moved and one that is mixed in.
+const SIZE: usize = 3;
+
+type Matrix = SMatrix<f64, SIZE, SIZE>;
+type Vector = SVector<f64, SIZE>;
+
+/// The coefficients of a process: how the values before are mixed in, and the innovations before.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Arma {
+    /// Of values.
+    pub(super) phi: Vec<f64>,
+    /// Of innovations.
+    pub(super) theta: Vec<f64>,
+}
+
+/// Columns after the filter.
+#[derive(Debug)]
+pub(super) struct Filtered {
+    /// The innovations of each column, all of one variance.
+    pub(super) innovations: Vec<Vec<f64>>,
+    /// The sum of the logarithms of what they were divided by.
+    pub(super) log_scale: f64,
+    /// What each column is expected to be next.
+    pub(super) next: Vec<f64>,
+    /// By how much more than an innovation the next value varies.
+    pub(super) next_scale: f64,
+}
+
+impl Arma {
+    /// The process of any numbers: each becomes a partial correlation, so that the process returns to its level and can be
+    /// seen from its past.
+    pub(super) fn of(numbers: &[f64], p: usize) -> Self {
+        let bounded: Vec<f64> = numbers.iter().map(|number| number.tanh()).collect();
+        let (values, innovations) = bounded.split_at(p);
+        let theta = levinson(innovations).iter().map(|coefficient| -coefficient).collect();
+        Self { phi: levinson(values), theta }
+    }
+
+    fn transition(&self) -> Matrix {
+        let mut matrix = Matrix::zeros();
+        for (at, phi) in self.phi.iter().enumerate() {
+            matrix[(at, 0)] = *phi;
+        }
+        for at in 1..SIZE {
+            matrix[(at - 1, at)] = 1.0;
+        }
+        matrix
+    }
+
+    fn selection(&self) -> Vector {
+        let mut vector = Vector::zeros();
+        vector[0] = 1.0;
+        for (at, theta) in self.theta.iter().enumerate() {
+            vector[at + 1] = *theta;
+        }
+        vector
+    }
+
+    /// Filters columns of one length. A process remembers at most two values and two innovations.
+    pub(super) fn filter(&self, columns: &[&[f64]]) -> Filtered {
+        let (transition, selection) = (self.transition(), self.selection());
+        let noise = selection * selection.transpose();
+        let mut covariance = stationary(&transition, &noise);
+        let mut states = vec![Vector::zeros(); columns.len()];
+        let length = columns.first().map_or(0, |column| column.len());
+        let mut innovations: Vec<Vec<f64>> = columns.iter().map(|_| Vec::with_capacity(length)).collect();
+        let mut log_scale = 0.0;
+        for at in 0..length {
+            let scale = covariance[(0, 0)];
+            log_scale += scale.ln();
+            let gain = transition * covariance.column(0) / scale;
+            for ((column, state), innovations) in columns.iter().zip(&mut states).zip(&mut innovations) {
+                let innovation = column[at] - state[0];
+                innovations.push(innovation / scale.sqrt());
+                *state = transition * *state + gain * innovation;
+            }
+            covariance =
+                transition * covariance * transition.transpose() + noise - gain * gain.transpose() * scale;
+        }
+        let next = states.iter().map(|state| state[0]).collect();
+        Filtered { innovations, log_scale, next, next_scale: covariance[(0, 0)] }
+    }
+
+    /// By how much an innovation moves the value after 0, 1, 2, … steps.
+    pub(super) fn weights(&self, count: usize) -> Vec<f64> {
+        let mut weights: Vec<f64> = Vec::with_capacity(count);
+        for at in 0..count {
+            let own = if at == 0 { 1.0 } else { self.theta.get(at - 1).copied().unwrap_or(0.0) };
+            let before: f64 =
+                (1..=at.min(self.phi.len())).map(|back| self.phi[back - 1] * weights[at - back]).sum();
+            weights.push(own + before);
+        }
+        weights
+    }
+
+    /// What follows, from values that have no mean and the innovations of the last of them.
+    pub(super) fn continue_from(&self, values: &[f64], innovations: &[f64], count: usize) -> Vec<f64> {
+        let mut all = values.to_vec();
+        for step in 0..count {
+            let from_values: f64 = self
+                .phi
+                .iter()
+                .enumerate()
+                .filter_map(|(back, phi)| Some(phi * all.get(all.len().checked_sub(back + 1)?)?))
+                .sum();
+            let from_innovations: f64 = self
+                .theta
+                .iter()
+                .enumerate()
+                .skip(step)
+                .filter_map(|(back, theta)| {
+                    Some(theta * innovations.get((innovations.len() + step).checked_sub(back + 1)?)?)
+                })
+                .sum();
+            all.push(from_values + from_innovations);
+        }
+        all.split_off(values.len())
+    }
+}
+
+/// Coefficients of partial correlations.
+fn levinson(partial: &[f64]) -> Vec<f64> {
+    let mut coefficients: Vec<f64> = Vec::with_capacity(partial.len());
+    for (order, last) in partial.iter().enumerate() {
+        let before = coefficients.clone();
+        for at in 0..order {
+            coefficients[at] = before[at] - last * before[order - 1 - at];
+        }
+        coefficients.push(*last);
+    }
+    coefficients
+}
+
+/// How much states vary that have gone on for ever: the sum of all that the noise still does, each time over twice as many
+/// steps.
+fn stationary(transition: &Matrix, noise: &Matrix) -> Matrix {
+    let (mut sum, mut power) = (*noise, *transition);
+    for _ in 0..40 {
+        let more = power * sum * power.transpose();
+        sum += more;
+        power = power * power;
+        if more.amax() <= 1e-12 * sum.amax() {
+            break;
+        }
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_value_varies_as_the_process_does() {
+        let process = Arma { phi: vec![0.8], theta: vec![] };
+        let filtered = process.filter(&[&[1.0, 0.8, 0.64]]);
+        assert!((filtered.log_scale - (1.0_f64 / 0.36).ln()).abs() < 1e-9);
+        assert!((filtered.innovations[0][0] - 0.6).abs() < 1e-9 && filtered.innovations[0][2].abs() < 1e-12);
+        assert!((filtered.next[0] - 0.512).abs() < 1e-12);
+    }
+
+    #[test]
+    fn weights_and_continuations_agree() {
+        let process = Arma { phi: vec![0.5, 0.2], theta: vec![0.4] };
+        assert_eq!(process.weights(3), [1.0, 0.9, 0.65]);
+        let following = process.continue_from(&[0.0, 0.0, 1.0], &[0.0, 0.0, 1.0], 2);
+        assert!((following[0] - 0.9).abs() < 1e-12 && (following[1] - 0.65).abs() < 1e-12, "{following:?}");
+    }
+
+    #[test]
+    fn any_numbers_are_a_process_that_returns() {
+        for numbers in [[3.0, -3.0, 2.0], [-9.0, 9.0, -9.0], [0.1, 0.2, 0.3]] {
+            let process = Arma::of(&numbers, 2);
+            assert!(process.weights(20_000).last().unwrap().abs() < 1.0, "{process:?}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Where a workflow is going: from its last cycles, or, before there are enough, from what workflows like it did.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::{mean, slope, standard_deviation};
+
+/// What a cycle of a workflow measured: `roi`, `resilience`, `latency_spike_roi`, …
+pub type CycleMetrics = BTreeMap<String, f64>;
+
+/// The last cycles of workflows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Foresight {
+    /// Cycles that are kept of each.
+    pub window: usize,
+    /// A workflow that varies more is volatile.
+    pub volatility_threshold: f64,
+    /// The cycles, by workflow; the last at the end.
+    pub history: BTreeMap<String, VecDeque<CycleMetrics>>,
+    /// Profiles and what ROI did in them, cycle by cycle: `foresight_templates.yaml`.
+    #[serde(default)]
+    pub templates: BTreeMap<String, Vec<f64>>,
+    /// The profile of each workflow.
+    #[serde(default)]
+    pub profiles: BTreeMap<String, String>,
+}
+
+/// How a workflow's ROI goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Risk {
+    /// It stays.
+    Stable,
+    /// It gets less.
+    #[serde(rename = "Slow decay")]
+    SlowDecay,
+    /// It goes up and down.
+    Volatile,
+    /// It will be lost within the window.
+    #[serde(rename = "Immediate collapse risk")]
+    ImmediateCollapse,
+}
+
+/// What is to be expected of a workflow.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outlook {
+    /// How it goes on.
+    pub risk: Risk,
+    /// By how much its ROI changes in a cycle.
+    pub slope: f64,
+    /// By how much it varies around that.
+    pub volatility: f64,
+    /// Cycles until nothing is left, if it goes on like this.
+    pub collapse_in: Option<f64>,
+    /// Whether small disturbances cost much of it.
+    pub brittle: bool,
+    /// Cycles that this is known from; the rest of the window is from a template, if there is one.
+    pub cycles: usize,
+    /// Whether a template was needed.
+    pub from_template: bool,
+}
+
+/// A workflow that loses this share under the mildest disturbance is brittle.
+const BRITTLE: f64 = 0.5;
+/// Cycles that say something by themselves.
+const FEWEST: usize = 3;
+
+impl Foresight {
+    /// Nothing is known yet.
+    pub fn new(window: usize, volatility_threshold: f64) -> Self {
+        let window = window.max(FEWEST);
+        Self {
+            window,
+            volatility_threshold,
+            history: BTreeMap::new(),
+            templates: BTreeMap::new(),
+            profiles: BTreeMap::new(),
+        }
+    }
+
+    /// Notes a cycle. Values that are no numbers are not kept.
+    pub fn record(&mut self, workflow: &str, mut metrics: CycleMetrics) {
+        metrics.retain(|_, value| value.is_finite());
+        let cycles = self.history.entry(workflow.to_owned()).or_default();
+        cycles.push_back(metrics);
+        while cycles.len() > self.window {
+            cycles.pop_front();
+        }
+    }
+
+    /// Whether a workflow is known to neither fall nor vary. Of few cycles that is not known.
+    pub fn is_stable(&self, workflow: &str) -> bool {
+        self.outlook(workflow).is_some_and(|outlook| outlook.risk == Risk::Stable && outlook.cycles >= FEWEST)
+    }
+
+    /// What is to be expected; nothing if there is neither a history nor a template.
+    pub fn outlook(&self, workflow: &str) -> Option<Outlook> {
+        let own = self.series(workflow, "roi");
+        let (series, from_template) = self.filled_up(workflow, &own);
+        let (by, _) = slope(&series, 0.9)?;
+        let level = *series.last()?;
+        let middle = (series.len() - 1) as f64 / 2.0;
+        let centre = mean(&series)?;
+        let around: Vec<f64> =
+            series.iter().enumerate().map(|(at, value)| value - centre - by * (at as f64 - middle)).collect();
+        let volatility = standard_deviation(&around)?;
+        let collapse_in = (by < 0.0 && level > 0.0).then(|| level / -by).or((level <= 0.0).then_some(0.0));
+        // A fall that is lost in how much it varies is none.
+        let is_falling = by < 0.0 && -by * series.len() as f64 > volatility;
+        let risk = match collapse_in {
+            Some(cycles) if is_falling && cycles <= self.window as f64 => Risk::ImmediateCollapse,
+            Some(0.0) => Risk::ImmediateCollapse,
+            _ if volatility > self.volatility_threshold => Risk::Volatile,
+            _ if is_falling && -by > self.volatility_threshold / self.window as f64 => Risk::SlowDecay,
+            _ => Risk::Stable,
+        };
+        let brittle = self.is_brittle(workflow);
+        Some(Outlook { risk, slope: by, volatility, collapse_in, brittle, cycles: own.len(), from_template })
+    }
+
+    /// One metric of a workflow, cycle by cycle.
+    pub fn series(&self, workflow: &str, metric: &str) -> Vec<f64> {
+        let cycles = self.history.get(workflow).into_iter().flatten();
+        cycles.filter_map(|cycle| cycle.get(metric).copied()).collect()
+    }
+
+    /// Before there are enough cycles, the template says how it goes on, moved to where the workflow is.
+    fn filled_up(&self, workflow: &str, own: &[f64]) -> (Vec<f64>, bool) {
+        let template = self.profiles.get(workflow).and_then(|profile| self.templates.get(profile));
+        let (Some(template), true) = (template, own.len() < FEWEST) else { return (own.to_vec(), false) };
+        let moved = match (own.last(), template.get(own.len().saturating_sub(1))) {
+            (Some(own), Some(template)) => own - template,
+            _ => 0.0,
+        };
+        let rest = template.iter().skip(own.len()).map(|value| value + moved);
+        (own.iter().copied().chain(rest).take(self.window).collect(), true)
+    }
+
+    /// Whether the mildest stage of a trajectory has already cost much.
+    fn is_brittle(&self, workflow: &str) -> bool {
+        let Some(last) = self.history.get(workflow).and_then(|cycles| cycles.back()) else { return false };
+        let normal = last.get("normal_roi").or_else(|| last.get("roi")).copied();
+        let disturbed =
+            ["high_latency_roi", "latency_spike_roi"].iter().find_map(|name| last.get(*name)).copied();
+        matches!((normal, disturbed), (Some(normal), Some(disturbed)) if normal > 0.0 && disturbed < normal * (1.0 - BRITTLE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(values: &[f64]) -> Option<Outlook> {
+        let mut foresight = Foresight::new(10, 0.2);
+        for value in values {
+            foresight.record("w", [("roi".to_owned(), *value)].into());
+        }
+        foresight.outlook("w")
+    }
+
+    #[test]
+    fn risks_are_told_apart() {
+        let risk = |values: &[f64]| after(values).unwrap().risk;
+        assert_eq!(risk(&[0.8, 0.81, 0.79, 0.8, 0.8]), Risk::Stable);
+        assert_eq!(risk(&[0.9, 0.85, 0.8, 0.75, 0.7]), Risk::SlowDecay);
+        assert_eq!(risk(&[0.9, 0.1, 0.9, 0.1, 0.9, 0.2]), Risk::Volatile);
+        assert_eq!(risk(&[0.9, 0.7, 0.5, 0.3]), Risk::ImmediateCollapse);
+        assert_eq!(risk(&[0.0, 0.0, 0.0]), Risk::ImmediateCollapse);
+        assert_eq!(risk(&[0.5, 0.6, 0.7, 0.8]), Risk::Stable);
+        assert!(after(&[]).is_none() && after(&[0.5, 0.5]).is_none());
+    }
+
+    #[test]
+    fn templates_help_until_there_is_a_history() {
+        let mut foresight = Foresight::new(5, 0.1);
+        foresight.templates.insert("checkout".into(), vec![0.9, 0.6, 0.3, 0.1]);
+        foresight.profiles.insert("w".into(), "checkout".into());
+        let cold = foresight.outlook("w").unwrap();
+        assert!(cold.from_template && cold.cycles == 0 && cold.risk == Risk::ImmediateCollapse, "{cold:?}");
+        assert!(!foresight.is_stable("w"));
+        for _ in 0..7 {
+            foresight.record("w", [("roi".to_owned(), 0.5), ("bad".to_owned(), f64::NAN)].into());
+        }
+        let warm = foresight.outlook("w").unwrap();
+        assert!(!warm.from_template && warm.cycles == 5 && foresight.is_stable("w"), "{warm:?}");
+        assert!(foresight.series("w", "bad").is_empty());
+    }
+
+    #[test]
+    fn what_breaks_at_the_first_disturbance_is_brittle() {
+        let mut foresight = Foresight::new(5, 0.1);
+        for _ in 0..3 {
+            let cycle = [("roi", 0.8), ("normal_roi", 0.8), ("high_latency_roi", 0.1)];
+            foresight.record("w", cycle.map(|(name, value)| (name.to_owned(), value)).into());
+        }
+        assert!(foresight.outlook("w").unwrap().brittle);
+    }
+}

@@ -1,0 +1,11 @@
+//! What a module, a section or a workflow is worth, and what that is worth with its risks.
+
+mod borderline;
+mod profile;
+mod rank;
+mod raroi;
+
+pub use borderline::{Borderline, BorderlineRules, Pilot, Placed};
+pub use profile::{Factor, Level, Profile, ProfileError, Veto};
+pub use rank::{Ranked, confidence, rank};
+pub use raroi::{Bottleneck, Raroi, Risks, Severities};

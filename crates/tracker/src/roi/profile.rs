@@ -1,0 +1,280 @@
+//! What counts, and how much: a profile.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// What a profile can weigh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Factor {
+    /// (value − cost) / value.
+    Profitability,
+    /// The best CPU time seen / CPU time now.
+    Efficiency,
+    /// Robustness in ordinary circumstances.
+    Reliability,
+    /// Robustness under faults / in ordinary circumstances.
+    Resilience,
+    /// The maintainability index.
+    Maintainability,
+    /// Few security findings.
+    Security,
+    /// How long answers of the network take; a weight below 0.
+    Latency,
+    /// What is consumed; a weight below 0.
+    Energy,
+}
+
+impl Factor {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Profitability,
+        Self::Efficiency,
+        Self::Reliability,
+        Self::Resilience,
+        Self::Maintainability,
+        Self::Security,
+        Self::Latency,
+        Self::Energy,
+    ];
+
+    /// How it is called in profiles.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Profitability => "profitability",
+            Self::Efficiency => "efficiency",
+            Self::Reliability => "reliability",
+            Self::Resilience => "resilience",
+            Self::Maintainability => "maintainability",
+            Self::Security => "security",
+            Self::Latency => "latency",
+            Self::Energy => "energy",
+        }
+    }
+
+    /// The metric that it is taken from.
+    pub fn metric(self) -> &'static str {
+        match self {
+            Self::Security => "security_score",
+            Self::Latency => "network_latency",
+            Self::Energy => "energy_consumption",
+            other => other.name(),
+        }
+    }
+
+    /// A share of a metric with a unit: half of all at a second, or at a joule.
+    fn share(self, value: f64) -> f64 {
+        match self {
+            Self::Latency => value / (value + 1_000.0),
+            Self::Energy => value / (value + 1.0),
+            _ => value,
+        }
+    }
+}
+
+/// What counts, and what must not be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Profile {
+    /// How much each factor counts.
+    pub weights: BTreeMap<Factor, f64>,
+    /// What must not be; the name is that of a metric.
+    #[serde(default)]
+    pub vetoes: BTreeMap<String, Veto>,
+    /// What to do about a metric, beside what menace says by itself.
+    #[serde(default)]
+    pub hints: BTreeMap<String, String>,
+}
+
+/// What a metric must be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Veto {
+    /// At least this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// At most this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// Not this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub equals: Option<f64>,
+}
+
+/// What is wrong with a profile.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ProfileError {
+    /// Nothing counts.
+    #[error("no factor has a weight above 0")]
+    Weightless,
+    /// A number that is none, or has the wrong sign.
+    #[error(
+        "the weight of {0} is not a number, or has the wrong sign: latency and energy count below 0, all others above"
+    )]
+    Weight(&'static str),
+    /// A veto that forbids nothing.
+    #[error("the veto of {0} has neither min nor max nor equals")]
+    Veto(String),
+}
+
+/// An ROI.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Level {
+    /// Its value; −1 if there is a veto.
+    pub roi: f64,
+    /// The vetoes, each with its figure.
+    pub vetoes: Vec<String>,
+    /// Factors that were not measured and are left out.
+    pub missing: Vec<&'static str>,
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        let weights = [
+            (Factor::Profitability, 0.25),
+            (Factor::Efficiency, 0.10),
+            (Factor::Reliability, 0.25),
+            (Factor::Resilience, 0.15),
+            (Factor::Maintainability, 0.10),
+            (Factor::Security, 0.15),
+            (Factor::Latency, -0.05),
+            (Factor::Energy, -0.05),
+        ];
+        Self { weights: weights.into(), vetoes: BTreeMap::new(), hints: BTreeMap::new() }
+    }
+}
+
+impl Profile {
+    /// Says what is wrong with it.
+    pub fn check(&self) -> Result<(), ProfileError> {
+        for (factor, weight) in &self.weights {
+            let is_negative = matches!(factor, Factor::Latency | Factor::Energy);
+            if !weight.is_finite() || (*weight != 0.0 && is_negative != (*weight < 0.0)) {
+                return Err(ProfileError::Weight(factor.name()));
+            }
+        }
+        if !self.weights.values().any(|weight| *weight > 0.0) {
+            return Err(ProfileError::Weightless);
+        }
+        let empty = self.vetoes.iter().find(|(_, veto)| **veto == Veto::default());
+        empty.map_or(Ok(()), |(metric, _)| Err(ProfileError::Veto(metric.clone())))
+    }
+
+    /// The ROI of metrics. What was not measured is left out, and the others count for it; nothing if nothing was measured.
+    pub fn level<'metrics>(&self, metric: impl Fn(&str) -> Option<f64> + 'metrics) -> Option<Level> {
+        let vetoes: Vec<String> = self
+            .vetoes
+            .iter()
+            .filter_map(|(name, veto)| {
+                veto.objection(metric(name)?).map(|objection| format!("{name} {objection}"))
+            })
+            .collect();
+        let (mut sum, mut all, mut measured, mut missing) = (0.0, 0.0, 0.0, Vec::new());
+        for (factor, weight) in &self.weights {
+            all += weight.max(0.0);
+            match metric(factor.metric()).filter(|value| value.is_finite()) {
+                Some(value) => {
+                    sum += weight * factor.share(value);
+                    measured += weight.max(0.0);
+                }
+                None => missing.push(factor.name()),
+            }
+        }
+        if measured <= 0.0 {
+            return None;
+        }
+        let roi = if vetoes.is_empty() { sum * all / measured } else { -1.0 };
+        Some(Level { roi, vetoes, missing })
+    }
+
+    /// What to do about a metric that is low.
+    pub fn hint<'profile>(&'profile self, metric: &str) -> &'profile str {
+        let own = self.hints.get(metric).map(String::as_str);
+        own.unwrap_or(match metric {
+            "profitability" => "make calls cheaper, or let fewer of them fail",
+            "efficiency" => "it was faster before: look at what changed since",
+            "reliability" => "menace show lists the calls that fail in ordinary circumstances",
+            "resilience" => "catch what the failing scenarios raise, and try again",
+            "maintainability" => "split the longest functions",
+            "security_score" | "security" => "menace scan lists the findings",
+            "safety_rating" => "check arguments before using them",
+            "network_latency" | "latency" => "ask upstream less often, or keep answers",
+            "energy_consumption" | "energy" => "it computes for long: menace show lists the slowest calls",
+            _ => "menace show says what was measured",
+        })
+    }
+}
+
+impl Veto {
+    /// What a value does not comply with.
+    #[expect(clippy::float_cmp, reason = "equals is asked for by the user")]
+    fn objection(&self, value: f64) -> Option<String> {
+        match *self {
+            Self { min: Some(min), .. } if value < min => Some(format!("{value} is below {min}")),
+            Self { max: Some(max), .. } if value > max => Some(format!("{value} is above {max}")),
+            Self { equals: Some(equals), .. } if value == equals => Some(format!("is {value}")),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, f64)]) -> Option<Level> {
+        let metrics: BTreeMap<String, f64> =
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        Profile::default().level(|name| metrics.get(name).copied())
+    }
+
+    #[test]
+    fn what_is_measured_counts_for_what_is_not() {
+        let perfect = [
+            ("profitability", 1.0),
+            ("efficiency", 1.0),
+            ("reliability", 1.0),
+            ("resilience", 1.0),
+            ("maintainability", 1.0),
+            ("security_score", 1.0),
+        ];
+        let level = of(&perfect).unwrap();
+        assert!((level.roi - 1.0).abs() < 1e-12, "{level:?}");
+        assert_eq!(level.missing, ["latency", "energy"]);
+        let half = of(&[("reliability", 0.5)]).unwrap();
+        assert!((half.roi - 0.5).abs() < 1e-12);
+        let slow = of(&[("reliability", 0.5), ("network_latency", 1_000.0)]).unwrap();
+        assert!((slow.roi - 0.4).abs() < 1e-12, "{slow:?}");
+        assert_eq!(of(&[("throughput", 9.0)]), None);
+        assert_eq!(of(&[("reliability", f64::NAN)]), None);
+    }
+
+    #[test]
+    fn a_veto_is_named_with_its_figure() {
+        let mut profile = Profile::default();
+        profile.vetoes.insert("security_score".into(), Veto { min: Some(0.3), ..Veto::default() });
+        let level = profile.level(|_| Some(0.2)).unwrap();
+        assert!(
+            (level.roi + 1.0).abs() < 1e-12 && level.vetoes == ["security_score 0.2 is below 0.3"],
+            "{level:?}"
+        );
+        assert!(profile.level(|_| Some(0.3)).unwrap().vetoes.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused() {
+        let with = |factor, weight| {
+            let mut profile = Profile::default();
+            profile.weights.insert(factor, weight);
+            profile.check()
+        };
+        assert_eq!(with(Factor::Security, 0.5), Ok(()));
+        assert_eq!(with(Factor::Security, -0.5), Err(ProfileError::Weight("security")));
+        assert_eq!(with(Factor::Latency, 0.5), Err(ProfileError::Weight("latency")));
+        assert_eq!(with(Factor::Energy, f64::NAN), Err(ProfileError::Weight("energy")));
+        let nothing = Profile { weights: BTreeMap::new(), ..Profile::default() };
+        assert_eq!(nothing.check(), Err(ProfileError::Weightless));
+    }
+}

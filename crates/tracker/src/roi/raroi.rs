@@ -1,0 +1,188 @@
+//! ROI with its risks: what may be taken back, what varies, what is not safe.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::statistics::standard_deviation;
+
+/// Changes of the ROI that say how stable it is.
+const LAST_DELTAS: usize = 10;
+/// Factors that cost less than this share are no bottleneck.
+const LITTLE: f64 = 0.02;
+
+/// How bad it is when something breaks: `impact_severity.yaml`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Severities(pub BTreeMap<String, f64>);
+
+impl Default for Severities {
+    fn default() -> Self {
+        let known = [("experimental", 0.2), ("standard", 0.5), ("critical", 0.9)];
+        Self(known.map(|(name, severity)| (name.to_owned(), severity)).into())
+    }
+}
+
+impl Severities {
+    /// The severity of a kind or of a module, of which the longest name that its path begins with counts; of what is not
+    /// named it is the standard one.
+    pub fn of(&self, name: &str) -> f64 {
+        let matching = self
+            .0
+            .iter()
+            .filter(|(known, _)| name == known.as_str() || name.starts_with(&format!("{known}/")));
+        let longest = matching.max_by_key(|(known, _)| known.len()).map(|(_, severity)| *severity);
+        longest.or_else(|| self.0.get("standard").copied()).unwrap_or(0.5).clamp(0.0, 1.0)
+    }
+}
+
+/// What is risky about a module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Risks {
+    /// Patches that were kept and stayed.
+    pub kept: u64,
+    /// Patches that were taken back later.
+    pub reverted: u64,
+    /// The share of calls that failed.
+    pub error_rate: f64,
+    /// The share of calls that ended differently each time.
+    pub flaky_rate: f64,
+    /// How bad it is when it breaks.
+    pub severity: f64,
+    /// Its changes of ROI, the last at the end.
+    pub deltas: Vec<f64>,
+    /// The share of hostile and wrong calls that were safe.
+    pub safety_rating: Option<f64>,
+    /// Few findings.
+    pub security_score: Option<f64>,
+    /// Hostile calls and wrong calls that failed, of a hundred each.
+    pub failures_of_100: f64,
+    /// Critical test suites that fail.
+    pub failing_critical_suites: u32,
+}
+
+impl Default for Risks {
+    fn default() -> Self {
+        Self {
+            kept: 0,
+            reverted: 0,
+            error_rate: 0.0,
+            flaky_rate: 0.0,
+            severity: Severities::default().of("standard"),
+            deltas: Vec::new(),
+            safety_rating: None,
+            security_score: None,
+            failures_of_100: 0.0,
+            failing_critical_suites: 0,
+        }
+    }
+}
+
+/// An ROI with its risks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Raroi {
+    /// Without them.
+    pub roi: f64,
+    /// With them.
+    pub raroi: f64,
+    /// How likely a patch of this module is taken back.
+    pub rollback_probability: f64,
+    /// What is left for that.
+    pub rollback: f64,
+    /// What is left for how it varies.
+    pub stability: f64,
+    /// What is left for how safe it is.
+    pub safety: f64,
+    /// What costs most, the worst first.
+    pub bottlenecks: Vec<Bottleneck>,
+}
+
+/// A factor that costs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// Which.
+    pub factor: &'static str,
+    /// The share that it takes.
+    pub costs: f64,
+    /// What to do about it.
+    pub hint: &'static str,
+}
+
+impl Raroi {
+    /// Takes the risks into account. A loss does not get smaller by being uncertain.
+    pub fn new(roi: f64, risks: &Risks) -> Self {
+        let posterior = (1.0 + risks.reverted as f64) / (2.0 + (risks.reverted + risks.kept) as f64);
+        let share = |value: f64| value.clamp(0.0, 1.0);
+        let rollback_probability =
+            1.0 - (1.0 - posterior) * (1.0 - share(risks.error_rate)) * (1.0 - share(risks.flaky_rate));
+        let rollback = 1.0 - rollback_probability * share(risks.severity);
+        let last = &risks.deltas[risks.deltas.len().saturating_sub(LAST_DELTAS)..];
+        let stability = standard_deviation(last).map_or(1.0, |deviation| (1.0 - deviation).max(0.0));
+        let safety = safety(risks);
+        let factor = rollback * stability * safety;
+        let raroi = if roi > 0.0 { roi * factor } else { roi };
+        let bottlenecks = bottlenecks(rollback, stability, safety);
+        Self { roi, raroi, rollback_probability, rollback, stability, safety, bottlenecks }
+    }
+}
+
+fn safety(risks: &Risks) -> f64 {
+    let rated: Vec<f64> = [risks.safety_rating, risks.security_score].into_iter().flatten().collect();
+    // What was not rated is not unsafe for that.
+    let rating = crate::statistics::mean(&rated).unwrap_or(1.0);
+    let suites = 0.5_f64.powf(f64::from(risks.failing_critical_suites));
+    rating / (1.0 + risks.failures_of_100.max(0.0)) * suites
+}
+
+fn bottlenecks(rollback: f64, stability: f64, safety: f64) -> Vec<Bottleneck> {
+    let factors = [
+        ("rollback", rollback, "let fewer calls fail, and keep patches small: what fails is taken back"),
+        ("stability", stability, "its gains vary: measure more cycles before relying on them"),
+        ("safety", safety, "check arguments before using them; menace scan lists the findings"),
+    ];
+    let mut found: Vec<Bottleneck> = factors
+        .into_iter()
+        .map(|(factor, left, hint)| Bottleneck { factor, costs: 1.0 - left, hint })
+        .filter(|bottleneck| bottleneck.costs > LITTLE)
+        .collect();
+    found.sort_by(|a, b| b.costs.total_cmp(&a.costs));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_risk_costs_and_is_named() {
+        let calm =
+            Risks { kept: 50, safety_rating: Some(1.0), security_score: Some(1.0), ..Risks::default() };
+        let best = Raroi::new(0.8, &calm);
+        assert!(best.raroi > 0.78 && best.bottlenecks.is_empty(), "{best:?}");
+        for (risks, factor) in [
+            (Risks { reverted: 50, ..calm.clone() }, "rollback"),
+            (Risks { error_rate: 0.5, ..calm.clone() }, "rollback"),
+            (Risks { flaky_rate: 0.5, ..calm.clone() }, "rollback"),
+            (Risks { deltas: vec![0.5, -0.5, 0.5, -0.5], ..calm.clone() }, "stability"),
+            (Risks { safety_rating: Some(0.2), ..calm.clone() }, "safety"),
+            (Risks { failures_of_100: 5.0, ..calm.clone() }, "safety"),
+            (Risks { failing_critical_suites: 1, ..calm.clone() }, "safety"),
+        ] {
+            let risky = Raroi::new(0.8, &risks);
+            assert!(risky.raroi < best.raroi, "{risky:?}");
+            assert_eq!(risky.bottlenecks[0].factor, factor, "{risky:?}");
+        }
+        assert!((Raroi::new(-1.0, &calm).raroi + 1.0).abs() < 1e-12, "a veto stays one");
+    }
+
+    #[test]
+    fn severity_is_that_of_the_longest_name() {
+        let mut severities = Severities::default();
+        severities.0.insert("shop".into(), 0.3);
+        severities.0.insert("shop/payments".into(), 0.9);
+        for (name, severity) in
+            [("critical", 0.9), ("shop/payments/card.py", 0.9), ("shop/cart.py", 0.3), ("other.py", 0.5)]
+        {
+            assert!((severities.of(name) - severity).abs() < 1e-12, "{name}");
+        }
+    }
+}

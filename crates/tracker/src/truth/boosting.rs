@@ -1,0 +1,116 @@
+//! Gradient boosting: many small trees, each for what the ones before it left.
+//!
+//! smartcore has it, and with it 40 crates and no way to write a model down by name; these are the few lines that are needed.
+
+use serde::{Deserialize, Serialize};
+
+const TREES: usize = 100;
+const RATE: f64 = 0.1;
+const DEPTH: usize = 3;
+const SMALLEST_LEAF: usize = 3;
+
+/// A fitted model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Boosting {
+    start: f64,
+    trees: Vec<Node>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Node {
+    Leaf(f64),
+    Split { feature: usize, below: f64, yes: Box<Node>, no: Box<Node> },
+}
+
+impl Boosting {
+    /// Fits targets of rows of features; nothing without rows, or of rows that differ in length.
+    pub fn fit(rows: &[Vec<f64>], targets: &[f64]) -> Option<Self> {
+        let features = rows.first()?.len();
+        if rows.len() != targets.len() || rows.iter().any(|row| row.len() != features) {
+            return None;
+        }
+        let start = targets.iter().sum::<f64>() / targets.len() as f64;
+        let mut left: Vec<f64> = targets.iter().map(|target| target - start).collect();
+        let all: Vec<usize> = (0..rows.len()).collect();
+        let mut trees = Vec::new();
+        for _ in 0..TREES {
+            let tree = grow(rows, &left, &all, DEPTH);
+            for (row, left) in rows.iter().zip(&mut left) {
+                *left -= RATE * tree.predict(row);
+            }
+            trees.push(tree);
+        }
+        Some(Self { start, trees })
+    }
+
+    /// What is predicted for a row.
+    pub fn predict(&self, row: &[f64]) -> f64 {
+        self.start + self.trees.iter().map(|tree| RATE * tree.predict(row)).sum::<f64>()
+    }
+}
+
+impl Node {
+    fn predict(&self, row: &[f64]) -> f64 {
+        match self {
+            Self::Leaf(value) => *value,
+            Self::Split { feature, below, yes, no } => {
+                if row.get(*feature).is_some_and(|value| value < below) {
+                    yes.predict(row)
+                } else {
+                    no.predict(row)
+                }
+            }
+        }
+    }
+}
+
+fn grow(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize], depth: usize) -> Node {
+    let leaf = || Node::Leaf(chosen.iter().map(|row| targets[*row]).sum::<f64>() / chosen.len() as f64);
+    if depth == 0 || chosen.len() < 2 * SMALLEST_LEAF {
+        return leaf();
+    }
+    let Some((feature, below)) = best_split(rows, targets, chosen) else { return leaf() };
+    let (yes, no): (Vec<usize>, Vec<usize>) = chosen.iter().partition(|row| rows[**row][feature] < below);
+    let side = |chosen: &[usize]| Box::new(grow(rows, targets, chosen, depth - 1));
+    Node::Split { feature, below, yes: side(&yes), no: side(&no) }
+}
+
+/// Where the two sides differ most from each other.
+fn best_split(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize]) -> Option<(usize, f64)> {
+    let total: f64 = chosen.iter().map(|row| targets[*row]).sum();
+    let mut best: Option<(f64, usize, f64)> = None;
+    let features = chosen.first().map_or(0, |row| rows[*row].len());
+    for feature in 0..features {
+        let mut sorted = chosen.to_vec();
+        sorted.sort_by(|a, b| rows[*a][feature].total_cmp(&rows[*b][feature]));
+        let mut sum = 0.0;
+        for at in 1..sorted.len() {
+            sum += targets[sorted[at - 1]];
+            let (low, high) = (rows[sorted[at - 1]][feature], rows[sorted[at]][feature]);
+            if at < SMALLEST_LEAF || sorted.len() - at < SMALLEST_LEAF || low >= high {
+                continue;
+            }
+            let gain = sum * sum / at as f64 + (total - sum).powi(2) / (sorted.len() - at) as f64;
+            if best.is_none_or(|(most, ..)| gain > most + 1e-12) {
+                best = Some((gain, feature, low + (high - low) / 2.0));
+            }
+        }
+    }
+    let without = total * total / chosen.len() as f64;
+    best.filter(|(gain, ..)| *gain > without + 1e-12).map(|(_, feature, below)| (feature, below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_step_is_learned_that_no_line_has() {
+        let rows: Vec<Vec<f64>> = (0..60).map(|at| vec![f64::from(at), f64::from(at % 7)]).collect();
+        let targets: Vec<f64> = rows.iter().map(|row| if row[0] < 30.0 { 0.0 } else { 1.0 }).collect();
+        let model = Boosting::fit(&rows, &targets).unwrap();
+        assert!(model.predict(&[5.0, 3.0]) < 0.05 && model.predict(&[55.0, 3.0]) > 0.95);
+        assert!(Boosting::fit(&[], &[]).is_none());
+    }
+}

@@ -8,6 +8,8 @@ const TREES: usize = 100;
 const RATE: f64 = 0.1;
 const DEPTH: usize = 3;
 const SMALLEST_LEAF: usize = 3;
+/// A gain that is none but for rounding.
+const LITTLE: f64 = 1e-12;
 
 /// A fitted model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,26 +81,32 @@ fn grow(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize], depth: usize) -> N
 /// Where the two sides differ most from each other.
 fn best_split(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize]) -> Option<(usize, f64)> {
     let total: f64 = chosen.iter().map(|row| targets[*row]).sum();
-    let mut best: Option<(f64, usize, f64)> = None;
     let features = chosen.first().map_or(0, |row| rows[*row].len());
-    for feature in 0..features {
-        let mut sorted = chosen.to_vec();
-        sorted.sort_by(|a, b| rows[*a][feature].total_cmp(&rows[*b][feature]));
-        let mut sum = 0.0;
-        for at in 1..sorted.len() {
-            sum += targets[sorted[at - 1]];
-            let (low, high) = (rows[sorted[at - 1]][feature], rows[sorted[at]][feature]);
-            if at < SMALLEST_LEAF || sorted.len() - at < SMALLEST_LEAF || low >= high {
-                continue;
-            }
-            let gain = sum * sum / at as f64 + (total - sum).powi(2) / (sorted.len() - at) as f64;
-            if best.is_none_or(|(most, ..)| gain > most + 1e-12) {
-                best = Some((gain, feature, low + (high - low) / 2.0));
-            }
+    let splits = (0..features).filter_map(|feature| {
+        let pairs = chosen.iter().map(|row| (rows[*row][feature], targets[*row])).collect();
+        split(pairs, total).map(|(gain, below)| (gain, feature, below))
+    });
+    let best = splits.reduce(|best, next| if next.0 > best.0 + LITTLE { next } else { best })?;
+    let without = total * total / chosen.len() as f64;
+    (best.0 > without + LITTLE).then_some((best.1, best.2))
+}
+
+/// The best place to part pairs of a value and its target by the value, and what is gained by that.
+fn split(mut pairs: Vec<(f64, f64)>, total: f64) -> Option<(f64, f64)> {
+    pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (mut sum, mut best) = (0.0, None::<(f64, f64)>);
+    for at in 1..pairs.len() {
+        sum += pairs[at - 1].1;
+        let (low, high) = (pairs[at - 1].0, pairs[at].0);
+        if at < SMALLEST_LEAF || pairs.len() - at < SMALLEST_LEAF || low >= high {
+            continue;
+        }
+        let gain = sum * sum / at as f64 + (total - sum).powi(2) / (pairs.len() - at) as f64;
+        if best.is_none_or(|(most, _)| gain > most + LITTLE) {
+            best = Some((gain, low + (high - low) / 2.0));
         }
     }
-    let without = total * total / chosen.len() as f64;
-    best.filter(|(gain, ..)| *gain > without + 1e-12).map(|(_, feature, below)| (feature, below))
+    best
 }
 
 #[cfg(test)]

@@ -97,6 +97,20 @@ def warm_up(names):
         except ImportError:
             # An interpreter that was built without a part of the standard library; what needs it will say so.
             pass
+    find_temporary_directory()
+
+
+def find_temporary_directory():
+    """Python looks for it by writing a file, once in a process; where writes fail, every function that wants a temporary file
+    would fail there and not where it writes."""
+    tempfile = sys.modules.get("tempfile")
+    if tempfile is None:
+        return
+    try:
+        tempfile.gettempdir()
+    except OSError:
+        # There is none here; calls look for it themselves.
+        pass
 
 
 def prepare_imports(roots):

@@ -21,6 +21,7 @@ mod shrink;
 mod statistics;
 mod stubs;
 mod target;
+mod usage;
 mod workflow;
 mod world;
 
@@ -45,4 +46,5 @@ pub use self_test::{
 pub use statistics::wilson;
 pub use stubs::{Constructors, GivenStub, Source, Strategy, Stub, stub};
 pub use target::{Target, roots, targets};
+pub use usage::CellUsage;
 pub use workflow::{Fixtures, Mode, Simulation, StepTelemetry, WorkflowCell, WorkflowError};

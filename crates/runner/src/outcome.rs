@@ -60,6 +60,9 @@ pub struct Measures {
     /// What the harness counted: files, connections, threads, tasks, lines.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub seen: Value,
+    /// Calls of a burst that ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<u64>,
     /// What was seen on its network: the first flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flow>,
@@ -89,6 +92,7 @@ impl Measures {
             peak_rss_bytes: raw.usage.peak_rss_bytes,
             cpu_throttled_ms: raw.usage.cpu_throttled_ms,
             seen: raw.returned.as_ref().map_or(Value::Null, |answer| answer["seen"].clone()),
+            finished: raw.returned.as_ref().and_then(|answer| answer["finished"].as_u64()),
             flows: raw.network.flows.iter().take(KEPT_FLOWS).cloned().collect(),
             faults: raw.faults.clone(),
             stdout: beginning(&raw.stdout),

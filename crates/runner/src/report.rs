@@ -15,6 +15,7 @@ use crate::recovery::Recovery;
 use crate::shrink::stub_size;
 use crate::statistics::{median, wilson};
 use crate::stubs::Stub;
+use crate::usage::CellUsage;
 
 /// The report of a run. Its fields are stable.
 #[derive(Debug, Clone, Serialize)]
@@ -71,6 +72,9 @@ pub struct Cell {
     /// What happened to calls across a window in which the network was disturbed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
+    /// What its calls took. It differs from run to run, so that it is in metrics and not here.
+    #[serde(skip)]
+    pub usage: CellUsage,
 }
 
 /// One way in which a section fails.
@@ -195,6 +199,35 @@ struct Seen<'a> {
     outcomes: &'a [CallOutcome],
 }
 
+/// The calls of one cell.
+struct Made<'a> {
+    seen: &'a Seen<'a>,
+    numbers: &'a [usize],
+}
+
+impl Made<'_> {
+    fn calls(&self) -> impl Iterator<Item = (&PlannedCall, &CallOutcome)> {
+        self.numbers.iter().map(|number| (&self.seen.plan.calls[*number], &self.seen.outcomes[*number]))
+    }
+
+    fn counted(&self) -> impl Iterator<Item = (&PlannedCall, &CallOutcome)> {
+        self.calls().filter(|(call, _)| call.purpose.counts())
+    }
+
+    fn first_bytes(&self) -> Vec<f64> {
+        let measures = self.counted().filter_map(|(_, outcome)| outcome.measures.as_ref());
+        let flows = measures.flat_map(|measures| &measures.flows);
+        flows.filter(|flow| flow.protocol == Protocol::Tcp).filter_map(|flow| flow.first_byte_ms).collect()
+    }
+
+    fn recovery(&self) -> Option<Recovery> {
+        let (_, outcome) = self.calls().find(|(call, _)| call.purpose == Purpose::Window)?;
+        // If nothing happened in the window, there is nothing to recover from.
+        let happened = outcome.verdict.kind == OutcomeKind::Ok;
+        Recovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
+    }
+}
+
 impl Seen<'_> {
     /// Targets of which at least one call was made.
     fn called(&self) -> BTreeSet<usize> {
@@ -223,13 +256,27 @@ impl Seen<'_> {
         for (target, preset, reason) in &self.plan.void {
             places.insert((*target, *preset), (BTreeMap::new(), Some(reason.clone())));
         }
+        let mut numbers: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+        for (number, call) in self.plan.calls.iter().enumerate().take(self.outcomes.len()) {
+            numbers.entry((call.target, call.preset)).or_default().push(number);
+        }
+        let none = Vec::new();
         places
             .into_iter()
-            .map(|((target, preset), (kinds, reason))| self.cell(target, preset, kinds, reason))
+            .map(|(place, (kinds, reason))| {
+                let made = Made { seen: self, numbers: numbers.get(&place).unwrap_or(&none) };
+                self.cell(place, &made, kinds, reason)
+            })
             .collect()
     }
 
-    fn cell(&self, target: usize, preset: usize, kinds: Kinds, reason: Option<String>) -> Cell {
+    fn cell(
+        &self,
+        (target, preset): (usize, usize),
+        made: &Made,
+        kinds: Kinds,
+        reason: Option<String>,
+    ) -> Cell {
         let counted = |is_wanted: fn(OutcomeKind) -> bool| -> usize {
             let wanted = |kind: &str| OutcomeKind::of_name(kind).is_some_and(is_wanted);
             kinds.iter().filter(|(kind, _)| wanted(kind)).map(|(_, count)| count).sum()
@@ -243,30 +290,16 @@ impl Seen<'_> {
             n,
             robustness: (n > 0).then(|| well as f64 / n as f64),
             interval: (n > 0).then(|| wilson(well, n)),
-            network_latency_ms: median(self.first_bytes(target, preset)),
-            recovery: self.recovery(target, preset),
+            network_latency_ms: median(made.first_bytes()),
+            recovery: made.recovery(),
+            usage: CellUsage {
+                is_ordinary: circumstances.is_baseline,
+                strategy: Some(circumstances.strategy),
+                ..CellUsage::of(made.counted())
+            },
             void_reason: (n == 0).then(|| reason.unwrap_or_else(|| "no call counts".to_owned())),
             kinds,
         }
-    }
-
-    fn of_cell(&self, target: usize, preset: usize) -> impl Iterator<Item = (&PlannedCall, &CallOutcome)> {
-        let all = self.plan.calls.iter().zip(self.outcomes);
-        all.filter(move |(call, _)| call.target == target && call.preset == preset)
-    }
-
-    fn first_bytes(&self, target: usize, preset: usize) -> Vec<f64> {
-        let counted = self.of_cell(target, preset).filter(|(call, _)| call.purpose.counts());
-        let flows =
-            counted.filter_map(|(_, outcome)| outcome.measures.as_ref()).flat_map(|measures| &measures.flows);
-        flows.filter(|flow| flow.protocol == Protocol::Tcp).filter_map(|flow| flow.first_byte_ms).collect()
-    }
-
-    fn recovery(&self, target: usize, preset: usize) -> Option<Recovery> {
-        let (_, outcome) = self.of_cell(target, preset).find(|(call, _)| call.purpose == Purpose::Window)?;
-        // If nothing happened in the window, there is nothing to recover from.
-        let happened = outcome.verdict.kind == OutcomeKind::Ok;
-        Recovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
     }
 
     fn failures(&self) -> Vec<Failure> {

@@ -12,6 +12,8 @@ pub mod convergence;
 mod economics;
 pub mod forecast;
 pub mod foresight;
+pub mod history;
+pub mod measure;
 pub mod metrics;
 mod numbers;
 pub mod roi;

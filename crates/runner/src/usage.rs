@@ -1,0 +1,107 @@
+//! What the calls of a cell took, and which inputs they were given.
+
+use std::collections::BTreeMap;
+
+use menace_model::calls::{OutcomeKind, Recipe};
+
+use crate::outcome::CallOutcome;
+use crate::plan::PlannedCall;
+use crate::statistics::median;
+use crate::stubs::{Strategy, Stub};
+
+/// What the calls of a cell took. Calls that do not count are left out.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct CellUsage {
+    /// CPU time of all of them; nothing if it could not be measured of one.
+    pub cpu_seconds: Option<f64>,
+    /// Memory times time of all of them; nothing if it could not be measured of one.
+    pub gb_seconds: Option<f64>,
+    /// The median of the CPU time of calls that returned.
+    pub cpu_ms_of_ok: Option<f64>,
+    /// Calls that returned in a second, while many were made at once.
+    pub throughput: Option<f64>,
+    /// Kinds of input that were offered.
+    pub shapes_offered: usize,
+    /// Of them, those of which a call ended well.
+    pub shapes_handled: usize,
+    /// Whether nothing was done to the calls.
+    pub is_ordinary: bool,
+    /// How their arguments were chosen.
+    pub strategy: Option<Strategy>,
+}
+
+impl CellUsage {
+    /// Of the calls of a cell that count.
+    pub(crate) fn of<'call>(calls: impl Iterator<Item = (&'call PlannedCall, &'call CallOutcome)>) -> Self {
+        let mut usage = Self { cpu_seconds: Some(0.0), gb_seconds: Some(0.0), ..Self::default() };
+        let mut shapes: BTreeMap<String, bool> = BTreeMap::new();
+        let mut of_ok = Vec::new();
+        let (mut finished, mut seconds) = (0, 0.0);
+        for (call, outcome) in calls.filter(|(_, outcome)| outcome.verdict.kind.counts()) {
+            let Some(measures) = &outcome.measures else { continue };
+            let cpu_ms = measures.cpu_user_ms.zip(measures.cpu_system_ms).map(|(user, system)| user + system);
+            let wall = measures.wall_ms / 1e3;
+            let gigabytes = measures.peak_rss_bytes.map(|bytes| bytes as f64 / 1e9);
+            usage.cpu_seconds = usage.cpu_seconds.zip(cpu_ms).map(|(sum, cpu)| sum + cpu / 1e3);
+            usage.gb_seconds = usage.gb_seconds.zip(gigabytes).map(|(sum, gigabytes)| sum + gigabytes * wall);
+            if outcome.verdict.kind == OutcomeKind::Ok {
+                of_ok.extend(cpu_ms);
+            }
+            if let Some(count) = measures.finished {
+                finished += if outcome.verdict.kind.is_success() { count } else { 0 };
+                seconds += wall;
+            }
+            *shapes.entry(shape(&call.stub)).or_default() |= outcome.verdict.kind.is_success();
+        }
+        usage.cpu_ms_of_ok = median(of_ok);
+        usage.throughput = (seconds > 0.0).then(|| finished as f64 / seconds);
+        usage.shapes_offered = shapes.len();
+        usage.shapes_handled = shapes.values().filter(|is_handled| **is_handled).count();
+        usage
+    }
+}
+
+/// The kinds of the arguments, without their values.
+fn shape(stub: &Stub) -> String {
+    let by_position = stub.arguments.iter().map(|recipe| kind(recipe).to_owned());
+    let by_name = stub.keywords.iter().map(|(name, recipe)| format!("{name}={}", kind(recipe)));
+    by_position.chain(by_name).collect::<Vec<_>>().join(",")
+}
+
+fn kind(recipe: &Recipe) -> &'static str {
+    match recipe {
+        Recipe::None => "none",
+        Recipe::Bool(_) => "bool",
+        Recipe::Int(0) => "zero",
+        Recipe::Int(number) if *number < 0 => "negative int",
+        Recipe::Int(_) => "int",
+        Recipe::Float(number) if !number.is_finite() => "no number",
+        Recipe::Float(_) => "float",
+        Recipe::Text(text) if text.is_empty() => "empty text",
+        Recipe::Text(text) if text.is_ascii() => "text",
+        Recipe::Text(_) | Recipe::Escaped(_) => "text beyond ASCII",
+        Recipe::Bytes(_) => "bytes",
+        Recipe::Many(_, values) if values.is_empty() => "empty container",
+        Recipe::Many(..) | Recipe::Range(..) => "container",
+        Recipe::Dict(_, fields) if fields.is_empty() => "empty mapping",
+        Recipe::Dict(..) => "mapping",
+        Recipe::Repeated(..) | Recipe::Nested(..) => "huge",
+        Recipe::Function(_) | Recipe::AsyncFunction(_) | Recipe::Awaitable(_) => "function",
+        Recipe::Class(_) => "class",
+        _ => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_kinds_and_not_values() {
+        let of = |arguments: Vec<Recipe>| shape(&Stub { arguments, ..Stub::default() });
+        let text = |text: &str| Recipe::Text(text.into());
+        assert_eq!(of(vec![text("a"), Recipe::Int(1)]), of(vec![text("b"), Recipe::Int(2)]));
+        assert_ne!(of(vec![text("a")]), of(vec![text("")]));
+        assert_ne!(of(vec![Recipe::Int(1)]), of(vec![Recipe::Int(-1)]));
+    }
+}

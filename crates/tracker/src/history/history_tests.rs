@@ -1,0 +1,124 @@
+use std::time::{Duration, Instant};
+
+use super::*;
+
+fn cycle(at_ms: i64, roi: f64) -> Cycle {
+    let metrics = BTreeMap::from([("reliability".to_owned(), roi)]);
+    let modules = vec![Measured {
+        name: "a.py".into(),
+        roi,
+        raroi: Some(roi / 2.0),
+        metrics: metrics.clone(),
+        ..Measured::default()
+    }];
+    Cycle { at_ms, run: "r".into(), roi: Some(roi), modules, metrics, ..Cycle::default() }
+}
+
+#[test]
+fn series_stay_beside_their_cycles() {
+    let mut history = History::default();
+    assert_eq!(history.update(cycle(1, 0.5)), Vec::<String>::new());
+    let mut second = cycle(2, 0.75);
+    second.metrics = BTreeMap::from([("throughput".to_owned(), 9.0)]);
+    history.update(second);
+    assert_eq!(history.roi_history, [0.0, 0.25]);
+    assert_eq!(history.metrics_history["reliability"], [Some(0.5), None]);
+    assert_eq!(history.metrics_history["throughput"], [None, Some(9.0)]);
+    assert_eq!(history.modules["a.py"].deltas, [0.0, 0.25]);
+    assert_eq!(history.series("throughput"), [9.0]);
+    let text = serde_json::to_string(&history).unwrap();
+    assert_eq!(read(&text).unwrap(), history);
+}
+
+#[test]
+fn what_cannot_be_is_said_and_left_out() {
+    let mut history = History::default();
+    history.update(cycle(5_000, 0.5));
+    let mut wrong = cycle(4_000, f64::NAN);
+    wrong.metrics = BTreeMap::from([("recovery_time".to_owned(), -1.0)]);
+    let problems = history.update(wrong).join("; ");
+    for problem in ["clock went back", "ROI of this cycle", "recovery_time cannot be -1", "ROI of a.py"] {
+        assert!(problems.contains(problem), "{problem} in {problems}");
+    }
+    assert_eq!(history.cycles[1].at_ms, 5_000);
+    assert_eq!((history.roi_levels.len(), history.modules["a.py"].levels.len()), (1, 1));
+    assert!(history.series("recovery_time").is_empty());
+}
+
+#[test]
+fn the_layout_of_the_first_editions_is_read() {
+    let text = r#"{"roi_history": [0.2, 0.4], "module_deltas": {"m.py": [0.1, 0.3]}, "predicted_roi": [0.1, 0.5],
+        "metrics_history": {"security_score": [0.8, 0.9], "synergy_roi": [0.01, 0.03]},
+        "scenario_roi_deltas": {"hostile_input": [0.5]}}"#;
+    let history = read(text).unwrap();
+    assert!((history.roi_levels[1] - 0.6).abs() < 1e-12);
+    assert_eq!(history.series("synergy_roi"), [0.01, 0.03]);
+    assert_eq!(history.series("security_score"), [0.8, 0.9]);
+    assert_eq!(history.forecasts("roi").len(), 2);
+    assert_eq!(rank_scenarios(&[history])[0].security_score, Some(0.9));
+    assert_eq!(read("[0.1, 0.2]").unwrap().roi_history, [0.1, 0.2]);
+}
+
+#[test]
+fn other_files_are_refused_by_name() {
+    let said = |text: &str| read(text).unwrap_err().to_string();
+    assert!(said(r#"{"roi_history": [0.1, "#).contains("cut off"));
+    assert!(
+        said(r#"{"roi_history": [0.1, NaN]}"#).contains("NaN"),
+        "{}",
+        said(r#"{"roi_history": [0.1, NaN]}"#)
+    );
+    assert!(said(r#"{"name": "package"}"#).contains("no history"));
+    assert!(said(r#"{"version": 99, "roi_levels": []}"#).contains("99"));
+    assert!(said("").contains("not JSON"));
+}
+
+#[test]
+fn scenarios_and_synergy_are_ranked() {
+    let mut history = History::default();
+    for (scenario, roi) in [("normal", 0.2), ("hostile_input", 0.9)] {
+        let measured = Measured { name: scenario.into(), roi, ..Measured::default() };
+        history
+            .scenarios
+            .insert(scenario.into(), Tracked { levels: vec![measured.roi], ..Tracked::default() });
+        history.add_synergy(Some(scenario), BTreeMap::from([("synergy_roi".to_owned(), -roi)]));
+    }
+    assert_eq!(rank_scenarios(std::slice::from_ref(&history))[0].scenario, "hostile_input");
+    assert_eq!(rank_scenario_synergy(std::slice::from_ref(&history), "roi")[0].scenario, "normal");
+    let summary = summarise_synergy(&history, 3);
+    assert_eq!((summary.len(), summary[0].count), (1, 2));
+}
+
+#[test]
+fn large_ones_are_quick() {
+    let mut history = History::default();
+    let scenarios: Vec<(String, f64)> = (0..12).map(|number| (format!("scenario_{number}"), 0.5)).collect();
+    let large = || Cycle {
+        roi: Some(0.5),
+        modules: (0..10_000)
+            .map(|number| Measured {
+                name: format!("package/module_{number}.py"),
+                roi: 0.5,
+                scenarios: scenarios.clone(),
+                ..Measured::default()
+            })
+            .collect(),
+        ..Cycle::default()
+    };
+    history.update(large());
+    let next = large();
+    let began = Instant::now();
+    history.update(next);
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(50), "{took:?}");
+
+    let mut long = History::default();
+    for at in 0..10_000 {
+        long.update(cycle(at, 0.5));
+    }
+    let text = serde_json::to_string(&long).unwrap();
+    let began = Instant::now();
+    read(&text).unwrap();
+    let took = began.elapsed();
+    assert!(took < Duration::from_millis(300), "{took:?}");
+}

@@ -1,0 +1,116 @@
+//! What histories say about scenarios and synergy.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::History;
+use crate::convergence::moving_average;
+
+/// A scenario in its place.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScenarioRank {
+    /// Its name.
+    pub scenario: String,
+    /// What it is ranked by: all its values together.
+    pub total: f64,
+    /// How many there were.
+    pub count: usize,
+    /// The last security score under it, or of the repository.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub security_score: Option<f64>,
+}
+
+/// A kind of synergy.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SynergySummary {
+    /// `synergy_…`.
+    pub metric: String,
+    /// Its last value.
+    pub last: f64,
+    /// Its moving average.
+    pub average: f64,
+    /// How many values there were.
+    pub count: usize,
+}
+
+/// Scenarios by the sum of their changes of ROI, the greatest first.
+pub fn rank_scenarios(histories: &[History]) -> Vec<ScenarioRank> {
+    let mut totals: BTreeMap<&str, (f64, usize, Option<f64>)> = BTreeMap::new();
+    for history in histories {
+        for (name, tracked) in &history.scenarios {
+            let (total, count, security) = totals.entry(name).or_default();
+            *total += tracked.levels.last().copied().unwrap_or(0.0);
+            *count += tracked.levels.len();
+            let own = tracked.metrics.get("security_score");
+            let series = own.or_else(|| history.metrics_history.get("security_score"));
+            *security = series.into_iter().flatten().rev().find_map(|value| *value).or(*security);
+        }
+    }
+    sorted(totals)
+}
+
+/// Scenarios by all synergy of one kind in the histories in which they are.
+pub fn rank_synergy(histories: &[History], metric: &str) -> Vec<ScenarioRank> {
+    let mut totals: BTreeMap<&str, (f64, usize, Option<f64>)> = BTreeMap::new();
+    for history in histories {
+        let values = history.series(&synergy_name(metric));
+        let sum: f64 = values.iter().sum();
+        for name in history.scenarios.keys().chain(history.scenario_synergy.keys()) {
+            let is_new = !totals.contains_key(name.as_str());
+            let (total, count, _) = totals.entry(name).or_default();
+            if is_new || !history.scenarios.contains_key(name) {
+                *total += sum;
+                *count += values.len();
+            }
+        }
+    }
+    sorted(totals)
+}
+
+/// Scenarios by the synergy of one kind that was measured under them.
+pub fn rank_scenario_synergy(histories: &[History], metric: &str) -> Vec<ScenarioRank> {
+    let name = synergy_name(metric);
+    let mut totals: BTreeMap<&str, (f64, usize, Option<f64>)> = BTreeMap::new();
+    for (scenario, samples) in histories.iter().flat_map(|history| &history.scenario_synergy) {
+        for value in samples.iter().filter_map(|sample| sample.get(&name)) {
+            let (total, count, _) = totals.entry(scenario).or_default();
+            *total += value;
+            *count += 1;
+        }
+    }
+    sorted(totals)
+}
+
+/// Every kind of synergy with its last value and its moving average over `window`.
+pub fn summarise_synergy(history: &History, window: usize) -> Vec<SynergySummary> {
+    let mut series: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
+    for (name, value) in history.synergy_history.iter().flatten() {
+        series.entry(name).or_default().push(*value);
+    }
+    let summary = |(metric, values): (&str, Vec<f64>)| SynergySummary {
+        metric: metric.to_owned(),
+        last: values.last().copied().unwrap_or(0.0),
+        average: moving_average(&values, window.max(1)),
+        count: values.len(),
+    };
+    series.into_iter().map(summary).collect()
+}
+
+fn synergy_name(metric: &str) -> String {
+    if metric.starts_with("synergy_") { metric.to_owned() } else { format!("synergy_{metric}") }
+}
+
+fn sorted(totals: BTreeMap<&str, (f64, usize, Option<f64>)>) -> Vec<ScenarioRank> {
+    let mut ranks: Vec<ScenarioRank> = totals
+        .into_iter()
+        .map(|(scenario, (total, count, security_score))| ScenarioRank {
+            scenario: scenario.to_owned(),
+            total,
+            count,
+            security_score,
+        })
+        .collect();
+    ranks.sort_by(|a, b| b.total.total_cmp(&a.total).then_with(|| a.scenario.cmp(&b.scenario)));
+    ranks
+}

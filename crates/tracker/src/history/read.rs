@@ -1,0 +1,133 @@
+//! Reading histories: ours, those in the layout of the first editions, and saying what is wrong with others.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::{CycleMark, History, Tracked, VERSION};
+use crate::forecast::Expected;
+
+/// Why a file is no history.
+#[derive(Debug, Error)]
+pub enum HistoryError {
+    /// It is not JSON.
+    #[error("it is not JSON, or was cut off: {0}")]
+    Json(serde_json::Error),
+    /// Numbers that JSON does not have.
+    #[error("it has NaN or Infinity, which are no numbers of JSON, at {0}")]
+    NotANumber(serde_json::Error),
+    /// It is something else.
+    #[error("it has none of roi_history, module_deltas, metrics_history: it is no history of ROI")]
+    Foreign,
+    /// It is of a menace that is newer.
+    #[error("it has version {0}, and this menace reads up to {VERSION}")]
+    Newer(u64),
+}
+
+/// The layout of the first editions.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct FirstEdition {
+    roi_history: Vec<f64>,
+    module_deltas: BTreeMap<String, Vec<f64>>,
+    scenario_roi_deltas: BTreeMap<String, Vec<f64>>,
+    metrics_history: BTreeMap<String, Vec<f64>>,
+    synergy_metrics_history: BTreeMap<String, Vec<f64>>,
+    predicted_roi: Vec<f64>,
+    predicted_metrics: BTreeMap<String, Vec<f64>>,
+    scenario_synergy: BTreeMap<String, Vec<BTreeMap<String, f64>>>,
+}
+
+/// Reads a history.
+pub fn read(text: &str) -> Result<History, HistoryError> {
+    let value: serde_json::Value = serde_json::from_str(text).map_err(|error| wrong(text, error))?;
+    match value.get("version").and_then(serde_json::Value::as_u64) {
+        Some(version) if version > u64::from(VERSION) => return Err(HistoryError::Newer(version)),
+        Some(_) if value.get("roi_levels").is_some() => {
+            return serde_json::from_value(value).map_err(HistoryError::Json);
+        }
+        _ => {}
+    }
+    if value.is_array() {
+        let deltas = serde_json::from_value(value).map_err(HistoryError::Json)?;
+        return Ok(FirstEdition { roi_history: deltas, ..FirstEdition::default() }.into());
+    }
+    let known = ["roi_history", "module_deltas", "metrics_history"];
+    if !known.iter().any(|key| value.get(key).is_some()) {
+        return Err(HistoryError::Foreign);
+    }
+    serde_json::from_value::<FirstEdition>(value).map(Into::into).map_err(HistoryError::Json)
+}
+
+/// Python writes numbers that JSON does not have.
+fn wrong(text: &str, error: serde_json::Error) -> HistoryError {
+    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let near = line.get(error.column().saturating_sub(3)..).unwrap_or_default();
+    if ["NaN", "Infinity", "-Infinity"]
+        .iter()
+        .any(|name| near.trim_start_matches([' ', ',', '[']).starts_with(name))
+    {
+        return HistoryError::NotANumber(error);
+    }
+    HistoryError::Json(error)
+}
+
+impl From<FirstEdition> for History {
+    /// There, `roi_history` and all others are changes; levels are counted from nothing.
+    fn from(first: FirstEdition) -> Self {
+        let length = first.roi_history.len();
+        let tracked = |all: BTreeMap<String, Vec<f64>>| -> BTreeMap<String, Tracked> {
+            all.into_iter()
+                .map(|(name, deltas)| (name, Tracked { levels: sums(&deltas), deltas, ..Tracked::default() }))
+                .collect()
+        };
+        let mut metrics = first.metrics_history;
+        let mut synergy: Vec<BTreeMap<String, f64>> = Vec::new();
+        let mut of_synergy = first.synergy_metrics_history;
+        let names: Vec<String> =
+            metrics.keys().filter(|name| name.starts_with("synergy_")).cloned().collect();
+        for name in names {
+            of_synergy.extend(metrics.remove_entry(&name));
+        }
+        for (name, values) in of_synergy {
+            synergy.resize(synergy.len().max(values.len()), BTreeMap::new());
+            for (at, value) in values.into_iter().enumerate() {
+                synergy[at].insert(name.clone(), value);
+            }
+        }
+        let expected = |value: f64| Some(Expected { value, interval: None });
+        Self {
+            cycles: (0..length as u64)
+                .map(|at| CycleMark { number: at + 1, at_ms: 0, run: String::new(), note: None })
+                .collect(),
+            roi_levels: sums(&first.roi_history),
+            roi_history: first.roi_history,
+            modules: tracked(first.module_deltas),
+            scenarios: tracked(first.scenario_roi_deltas),
+            metrics_history: metrics
+                .into_iter()
+                .map(|(name, values)| (name, values.into_iter().map(Some).collect()))
+                .collect(),
+            predicted_roi: first.predicted_roi.into_iter().map(expected).collect(),
+            predicted_metrics: first
+                .predicted_metrics
+                .into_iter()
+                .map(|(name, values)| (name, values.into_iter().map(expected).collect()))
+                .collect(),
+            synergy_history: synergy,
+            scenario_synergy: first.scenario_synergy,
+            ..Self::default()
+        }
+    }
+}
+
+fn sums(deltas: &[f64]) -> Vec<f64> {
+    deltas
+        .iter()
+        .scan(0.0, |sum, delta| {
+            *sum += delta;
+            Some(*sum)
+        })
+        .collect()
+}

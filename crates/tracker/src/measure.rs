@@ -1,0 +1,324 @@
+//! From what calls did to metrics. Where something was not measured, it is said why, and no number takes its place.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::economics::{Prices, Taken};
+use crate::statistics::{mean, median};
+
+/// A section under a scenario.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ObservedCell {
+    /// `module:qualname`.
+    pub section: String,
+    /// The scenario, with its severity.
+    pub scenario: String,
+    /// What was done to the calls.
+    pub kind: CellKind,
+    /// Calls that count.
+    pub n: usize,
+    /// Of them, those that ended well.
+    pub ended_well: usize,
+    /// Of them, those that ended differently each time.
+    pub flaky: usize,
+    /// Of them, those that tried what is forbidden.
+    pub denied: usize,
+    /// CPU time.
+    pub cpu_seconds: Option<f64>,
+    /// Memory times time.
+    pub gb_seconds: Option<f64>,
+    /// The median of the CPU time of calls that returned.
+    pub cpu_ms_of_ok: Option<f64>,
+    /// Calls that ended well in a second.
+    pub throughput: Option<f64>,
+    /// The median time to the first byte.
+    pub network_latency_ms: Option<f64>,
+    /// The share that ended well before and after a fault, and how long it took until one did.
+    pub recovery: Option<ObservedRecovery>,
+    /// Kinds of input that were offered, and handled.
+    pub shapes: (usize, usize),
+}
+
+/// What is done to the calls of a cell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CellKind {
+    /// Nothing.
+    #[default]
+    Ordinary,
+    /// Their arguments are hostile.
+    Hostile,
+    /// They are wrong.
+    Misuse,
+    /// Something else.
+    Fault,
+}
+
+impl ObservedCell {
+    fn is(&self, kind: CellKind) -> bool {
+        self.kind == kind
+    }
+}
+
+/// What happened across a fault.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ObservedRecovery {
+    /// The share that ended well before it.
+    pub before: f64,
+    /// The share after it.
+    pub after: Option<f64>,
+    /// From its end to the first call that ended well.
+    pub seconds: Option<f64>,
+}
+
+/// What reading the code says.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Code {
+    /// Between 0 and 1.
+    pub maintainability: Option<f64>,
+    /// Between 0 and 1.
+    pub code_quality: Option<f64>,
+    /// Between 0 and 1.
+    pub security_score: Option<f64>,
+    /// Bits for each token.
+    pub entropy: Option<f64>,
+    /// The share of lines that changed in thirty days.
+    pub churn: Option<f64>,
+}
+
+/// What calls are worth and cost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Economy {
+    /// Prices.
+    pub prices: Prices,
+    /// What a second of a core consumes, in watts: measured, or a setting.
+    pub watts: f64,
+}
+
+/// Metrics, and why there are no others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Measurement {
+    /// Those that were measured.
+    pub metrics: BTreeMap<&'static str, f64>,
+    /// Those that were not, each with the reason.
+    pub unavailable: BTreeMap<&'static str, &'static str>,
+}
+
+impl Measurement {
+    fn note(&mut self, name: &'static str, value: Option<f64>, reason: &'static str) {
+        match value.filter(|value| value.is_finite()) {
+            Some(value) => drop(self.metrics.insert(name, value)),
+            None => drop(self.unavailable.insert(name, reason)),
+        }
+    }
+
+    /// One of them.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        self.metrics.get(name).copied()
+    }
+}
+
+/// A scenario in which the robustness is at least this share of the ordinary one is adapted to.
+const ADAPTED: f64 = 0.9;
+
+/// Measures a module, a scenario or everything. `best_cpu_ms` has the least CPU time of a call of each section so far.
+pub fn measure(
+    cells: &[&ObservedCell],
+    code: &Code,
+    economy: &Economy,
+    best_cpu_ms: &BTreeMap<String, f64>,
+) -> Measurement {
+    let mut found = Measurement::default();
+    let ordinary = robustness(cells.iter().filter(|cell| cell.is(CellKind::Ordinary)));
+    let under_faults = by_scenario(cells);
+    found.note("reliability", ordinary, "no call in ordinary circumstances counts");
+    let share_of_ordinary = |robustness: f64| {
+        ordinary.filter(|ordinary| *ordinary > 0.0).map(|ordinary| (robustness / ordinary).min(1.0))
+    };
+    let shares: Option<Vec<f64>> =
+        under_faults.values().map(|robustness| share_of_ordinary(*robustness)).collect();
+    found.note(
+        "resilience",
+        shares.as_deref().and_then(mean),
+        "no scenario happened, or nothing works without one",
+    );
+    let adapted = ordinary.filter(|_| !under_faults.is_empty()).map(|ordinary| {
+        let well = under_faults.values().filter(|robustness| **robustness >= ADAPTED * ordinary).count();
+        well as f64 / under_faults.len() as f64
+    });
+    found.note("adaptability", adapted, "no scenario happened");
+    of_recovery(&mut found, cells);
+    let (offered, handled) =
+        cells.iter().fold((0, 0), |sum, cell| (sum.0 + cell.shapes.0, sum.1 + cell.shapes.1));
+    let flexibility = (offered > 0).then(|| handled as f64 / offered as f64);
+    found.note("flexibility", flexibility, "no call counts");
+    found.note("efficiency", efficiency(cells, best_cpu_ms), "no CPU time of an ordinary call that returned");
+    let bursts: Vec<f64> = cells.iter().filter_map(|cell| cell.throughput).collect();
+    found.note("throughput", mean(&bursts), "no calls were made at once");
+    let latencies: Vec<f64> = cells.iter().filter_map(|cell| cell.network_latency_ms).collect();
+    found.note("network_latency", median(&latencies), "no call was answered by a network");
+    of_economy(&mut found, cells, economy);
+    found.note("shannon_entropy", code.entropy, "the file could not be read");
+    found.note("maintainability", code.maintainability, "the file does not parse");
+    found.note("code_quality", code.code_quality, "the file does not parse");
+    found.note("security_score", code.security_score, "the file does not parse");
+    found.note("safety_rating", safety_rating(cells), "no hostile or wrong call counts");
+    let risk = code.maintainability.zip(robustness(cells.iter())).map(|(maintainability, robustness)| {
+        // Without a history of changes there were none that are known.
+        0.2 * code.churn.unwrap_or(0.0) + 0.4 * (1.0 - maintainability) + 0.4 * (1.0 - robustness)
+    });
+    found.note("risk_index", risk, "the file does not parse, or no call counts");
+    found.note("patch_complexity", None, "no patch was made");
+    found
+}
+
+/// The mean over cells.
+pub fn robustness<'cell, 'all: 'cell>(cells: impl Iterator<Item = &'cell &'all ObservedCell>) -> Option<f64> {
+    let all: Vec<f64> =
+        cells.filter(|cell| cell.n > 0).map(|cell| cell.ended_well as f64 / cell.n as f64).collect();
+    mean(&all)
+}
+
+/// Failures of each hundred calls of a kind.
+pub fn failures_of_100(cells: &[&ObservedCell]) -> f64 {
+    let of = |kind: CellKind| {
+        let meant = cells.iter().filter(|cell| cell.is(kind));
+        let (n, well) = meant.fold((0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well));
+        if n == 0 { 0.0 } else { 100.0 * (n - well) as f64 / n as f64 }
+    };
+    of(CellKind::Hostile) + of(CellKind::Misuse)
+}
+
+fn by_scenario(cells: &[&ObservedCell]) -> BTreeMap<String, f64> {
+    let names: BTreeSet<&str> = cells
+        .iter()
+        .filter(|cell| !cell.is(CellKind::Ordinary) && cell.n > 0)
+        .map(|cell| cell.scenario.as_str())
+        .collect();
+    let of = |name: &str| robustness(cells.iter().filter(|cell| cell.scenario == name));
+    names.into_iter().filter_map(|name| Some((name.to_owned(), of(name)?))).collect()
+}
+
+fn of_recovery(found: &mut Measurement, cells: &[&ObservedCell]) {
+    let windows: Vec<&ObservedRecovery> = cells.iter().filter_map(|cell| cell.recovery.as_ref()).collect();
+    let times: Vec<f64> = windows.iter().filter_map(|window| window.seconds).collect();
+    let reason = "no call was repeated across a fault and ended well after it";
+    found.note("recovery_time", median(&times), reason);
+    let gains: Vec<f64> = windows.iter().filter_map(|window| Some(window.after? - window.before)).collect();
+    found.note("antifragility", mean(&gains).map(|gain| gain.clamp(0.0, 1.0)), reason);
+}
+
+/// The mean over sections of the best CPU time that was seen, as a share of that now.
+fn efficiency(cells: &[&ObservedCell], best_cpu_ms: &BTreeMap<String, f64>) -> Option<f64> {
+    let ordinary = cells.iter().filter(|cell| cell.is(CellKind::Ordinary));
+    let shares: Vec<f64> = ordinary
+        .filter_map(|cell| {
+            let now = cell.cpu_ms_of_ok.filter(|now| *now > 0.0)?;
+            let best = best_cpu_ms.get(&cell.section).copied().unwrap_or(now);
+            Some((best / now).min(1.0))
+        })
+        .collect();
+    mean(&shares)
+}
+
+fn of_economy(found: &mut Measurement, cells: &[&ObservedCell], economy: &Economy) {
+    let sum = |value: fn(&ObservedCell) -> Option<f64>| -> Option<f64> {
+        let counted = cells.iter().filter(|cell| cell.n > 0);
+        counted.map(|cell| value(cell)).sum()
+    };
+    let cpu_seconds = sum(|cell| cell.cpu_seconds);
+    let taken = cpu_seconds.zip(sum(|cell| cell.gb_seconds)).map(|(cpu_seconds, gb_seconds)| Taken {
+        calls: cells.iter().map(|cell| cell.n).sum(),
+        ended_well: cells.iter().map(|cell| cell.ended_well).sum(),
+        cpu_seconds,
+        gb_seconds,
+    });
+    let reason = "no call counts, or what calls took could not be measured";
+    let has_calls = cells.iter().any(|cell| cell.n > 0);
+    found.note(
+        "energy_consumption",
+        cpu_seconds.filter(|_| has_calls).map(|seconds| seconds * economy.watts),
+        reason,
+    );
+    let revenue =
+        taken.filter(|_| has_calls).map(|taken| taken.ended_well as f64 * economy.prices.value_per_call);
+    found.note("revenue", revenue, reason);
+    found.note("profitability", taken.and_then(|taken| economy.prices.profitability(&taken)), reason);
+}
+
+fn safety_rating(cells: &[&ObservedCell]) -> Option<f64> {
+    let meant = cells.iter().filter(|cell| matches!(cell.kind, CellKind::Hostile | CellKind::Misuse));
+    let (n, safe) =
+        meant.fold((0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well.min(cell.n - cell.denied)));
+    (n > 0).then(|| safe as f64 / n as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ECONOMY: Economy = Economy {
+        prices: Prices { value_per_call: 1.0, per_cpu_second: 0.1, per_gb_second: 0.0 },
+        watts: 10.0,
+    };
+
+    fn cell(scenario: &str, n: usize, ended_well: usize) -> ObservedCell {
+        ObservedCell {
+            section: "m:f".into(),
+            scenario: scenario.into(),
+            kind: match scenario {
+                "normal" => CellKind::Ordinary,
+                "hostile_input" => CellKind::Hostile,
+                _ => CellKind::Fault,
+            },
+            n,
+            ended_well,
+            cpu_seconds: Some(0.5),
+            gb_seconds: Some(0.1),
+            cpu_ms_of_ok: Some(20.0),
+            shapes: (2, 1),
+            ..ObservedCell::default()
+        }
+    }
+
+    fn of(cells: &[ObservedCell]) -> Measurement {
+        let best = BTreeMap::from([("m:f".to_owned(), 10.0)]);
+        measure(&cells.iter().collect::<Vec<_>>(), &Code::default(), &ECONOMY, &best)
+    }
+
+    #[track_caller]
+    fn is(found: &Measurement, name: &str, expected: f64) {
+        let value = found.get(name).unwrap();
+        assert!((value - expected).abs() < 1e-12, "{name} is {value}, not {expected}");
+    }
+
+    #[test]
+    fn every_metric_is_as_it_is_defined() {
+        let mut found =
+            of(&[cell("normal", 10, 8), cell("hostile_input", 10, 4), cell("schema_drift", 4, 4)]);
+        is(&found, "reliability", 0.8);
+        is(&found, "resilience", 0.75);
+        is(&found, "adaptability", 0.5);
+        is(&found, "efficiency", 0.5);
+        is(&found, "flexibility", 0.5);
+        is(&found, "safety_rating", 0.4);
+        is(&found, "energy_consumption", 15.0);
+        is(&found, "revenue", 16.0);
+        is(&found, "profitability", (16.0 - 0.15) / 24.0);
+        let recovered = ObservedRecovery { before: 0.5, after: Some(0.75), seconds: Some(0.2) };
+        found = of(&[ObservedCell { recovery: Some(recovered), ..cell("normal", 1, 1) }]);
+        is(&found, "recovery_time", 0.2);
+        is(&found, "antifragility", 0.25);
+    }
+
+    #[test]
+    fn what_was_not_measured_has_a_reason_and_no_number() {
+        let found = of(&[]);
+        assert!(found.metrics.is_empty(), "{:?}", found.metrics);
+        assert!(found.unavailable.len() >= 18, "{:?}", found.unavailable);
+        let unmeasured = of(&[ObservedCell { cpu_seconds: None, ..cell("normal", 2, 2) }]);
+        for name in ["profitability", "energy_consumption", "resilience", "throughput"] {
+            assert!(unmeasured.unavailable.contains_key(name), "{name}");
+        }
+        let denied = of(&[ObservedCell { denied: 3, ..cell("hostile_input", 4, 4) }]);
+        is(&denied, "safety_rating", 0.25);
+    }
+}

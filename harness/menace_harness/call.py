@@ -27,6 +27,10 @@ def answer(request):
         from menace_harness import plugin
 
         return plugin.answer(request)
+    if request["kind"] == "metrics_plugin":
+        from menace_harness import metrics_plugin
+
+        return metrics_plugin.answer(request)
     return perform.perform(request)
 
 

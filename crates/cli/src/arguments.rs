@@ -3,6 +3,7 @@
 
 mod network;
 mod sandbox;
+mod tracking;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,10 @@ use menace_analysis::map::Algorithm;
 use crate::configuration::SettingFlags;
 pub(crate) use network::{NetworkArguments, Reach};
 pub(crate) use sandbox::{Measure, SandboxBench, SandboxCommand, SandboxRun};
+pub(crate) use tracking::{
+    Forecast, HistoryFile, RankScenarios, RankSynergy, RoiCommand, SynergyCommand, SynergyMetrics,
+    TruthCommand,
+};
 
 /// An autonomous sandbox for Python code.
 #[derive(Debug, Parser)]
@@ -97,6 +102,23 @@ pub(crate) enum Command {
     RunScenarios(WorkflowRun),
     /// Run a workflow through five stages of a system that gets worse
     SimulateTemporalTrajectory(WorkflowRun),
+    /// Ask a history of ROI: what comes next, what is worth most, how reliable forecasts are
+    #[command(subcommand)]
+    Roi(RoiCommand),
+    /// Scenarios of several runs by their ROI
+    RankScenarios(RankScenarios),
+    /// Scenarios of several runs by the synergy of workflows
+    RankSynergy(RankSynergy),
+    /// Scenarios by the synergy that was measured under them
+    RankScenarioSynergy(RankSynergy),
+    /// The last synergy of workflows, its average, and whether it has come to rest
+    SynergyMetrics(SynergyMetrics),
+    /// How much each kind of synergy counts
+    #[command(subcommand)]
+    Synergy(SynergyCommand),
+    /// Learn how what is measured becomes the ROI of the next cycle, and see whether that still holds
+    #[command(subcommand)]
+    Truth(TruthCommand),
     /// Make and show presets: the circumstances under which functions are called
     #[command(subcommand)]
     Presets(PresetsCommand),
@@ -166,6 +188,24 @@ pub(crate) enum WorkflowsCommand {
     },
     /// Run one workflow, or all of them and all together (all_workflows), with what each step takes and does
     Run(WorkflowsRun),
+    /// What a change of a stored workflow does to those that share modules with it
+    Impact(WorkflowsImpact),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WorkflowsImpact {
+    /// Its name
+    pub(crate) workflow: String,
+    #[command(flatten)]
+    pub(crate) repository: Repository,
+    /// By how much its ROI changes
+    #[arg(long, default_value_t = 1.0, allow_negative_numbers = true)]
+    pub(crate) roi: f64,
+    /// By how much its synergy changes
+    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    pub(crate) synergy: f64,
+    #[command(flatten)]
+    pub(crate) output: JsonOutput,
 }
 
 /// What to test.
@@ -302,6 +342,9 @@ pub(crate) struct Run {
     /// Write a test of pytest for each failure into this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) emit_tests: Option<PathBuf>,
+    /// Add a line for each run to this file: its ROI, the forecast and the thresholds
+    #[arg(long, value_name = "FILE")]
+    pub(crate) forecast_log: Option<PathBuf>,
     /// How long a call may take, such as 5s or 500ms
     #[arg(long, default_value = "5s", value_parser = sandbox::duration)]
     pub(crate) timeout: std::time::Duration,

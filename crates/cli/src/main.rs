@@ -8,6 +8,7 @@ mod configuration;
 mod exit;
 mod logging;
 mod terminal;
+mod tracking;
 
 use std::process::ExitCode;
 

@@ -11,6 +11,7 @@ mod orphans;
 mod presets;
 mod reading;
 mod replay;
+mod roi;
 mod run;
 mod sandbox;
 mod scan;
@@ -57,6 +58,13 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::SelfTest(arguments) => self_test::run(configuration, &arguments),
         Command::RunScenarios(arguments) => workflows::run_scenarios(configuration, &arguments),
         Command::SimulateTemporalTrajectory(arguments) => workflows::trajectory(configuration, &arguments),
+        Command::Roi(command) => roi::run(configuration, &command),
+        Command::RankScenarios(arguments) => roi::rank_scenarios(&arguments),
+        Command::RankSynergy(arguments) => roi::rank_synergy(&arguments),
+        Command::RankScenarioSynergy(arguments) => roi::rank_scenario_synergy(&arguments),
+        Command::SynergyMetrics(arguments) => roi::synergy_metrics(configuration, &arguments),
+        Command::Synergy(command) => roi::synergy(configuration, &command),
+        Command::Truth(command) => roi::truth(configuration, &command),
         Command::Sandbox(command) => sandbox::run(command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());

@@ -41,6 +41,14 @@ pub(crate) enum UsageError {
         "the rules of {path} cannot be used: {problem}\nhint: a list of rules with host, path, … and respond"
     )]
     Mocks { path: std::path::PathBuf, problem: String },
+    #[error("{path} cannot be used: {problem}\nhint: name a roi_history.json, or a directory that has one")]
+    History { path: std::path::PathBuf, problem: String },
+    #[error("{path} cannot be used: {problem}")]
+    Rules { path: std::path::PathBuf, problem: String },
+    #[error("the metrics of {path} cannot be used: {problem}")]
+    MetricsFile { path: std::path::PathBuf, problem: String },
+    #[error("{0}\nhint: menace roi forecast FILE says what is in it")]
+    Tracking(String),
     #[error("--only takes several rows of the table, or one other measurement\nhint: name {0} alone")]
     NotTogether(&'static str),
 }

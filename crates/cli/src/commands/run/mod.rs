@@ -3,8 +3,9 @@
 mod emit;
 mod presets;
 mod report;
+mod worth;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
@@ -24,6 +25,7 @@ use crate::terminal::{note, print, print_json};
 
 use super::reading::{Purpose, read_repository};
 use super::usage::UsageError;
+use crate::tracking::{CycleReport, EnergyMeter, MetricsFile, Rules, Tracker};
 use presets::Asked;
 pub(super) use report::{input, report, shortened};
 
@@ -39,11 +41,60 @@ pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Res
     })
 }
 
+/// What is needed to say what runs are worth. Read before the first call, so that wrong files are said at once.
+struct Worth<'a> {
+    configuration: &'a Configuration,
+    inventory: &'a Inventory,
+    rules: Rules,
+    metrics_file: MetricsFile,
+    workflows: BTreeMap<String, Vec<String>>,
+}
+
+impl<'a> Worth<'a> {
+    async fn of(
+        configuration: &'a Configuration,
+        inventory: &'a Inventory,
+        store: &Store,
+    ) -> anyhow::Result<Self> {
+        let stored = store.workflows().await?;
+        Ok(Self {
+            configuration,
+            inventory,
+            rules: Rules::read(configuration, std::path::Path::new(&inventory.root))?,
+            metrics_file: MetricsFile::read(configuration)?,
+            workflows: stored.into_iter().map(|workflow| (workflow.name, workflow.steps)).collect(),
+        })
+    }
+
+    async fn cycle(
+        &self,
+        arguments: &Run,
+        end: &RunEnd,
+        is_partial: bool,
+        meter: &EnergyMeter,
+        calling: &Calling,
+    ) -> anyhow::Result<Option<CycleReport>> {
+        let RunEnd::Finished(report) = end else { return Ok(None) };
+        let tracker = Tracker {
+            configuration: self.configuration,
+            inventory: self.inventory,
+            rules: self.rules.clone(),
+            metrics_file: &self.metrics_file,
+            forecast_log: arguments.forecast_log.as_deref(),
+            is_partial,
+            workflows: self.workflows.clone(),
+        };
+        tracker.cycle(report, meter, calling).await.map(Some)
+    }
+}
+
 /// Where a run ended.
 struct Ended {
     id: RunId,
     settings: RunSettings,
     end: RunEnd,
+    /// What it is worth, if it ended.
+    cycle: Option<CycleReport>,
 }
 
 async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) -> anyhow::Result<Vec<Ended>> {
@@ -54,6 +105,7 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
     let wanted = targets(&scan.inventory, &modules);
     let given = super::stubs::given(configuration, &scan.inventory, &wanted, store, &calling).await?;
     let mut ended = Vec::new();
+    let worth = Worth::of(configuration, &scan.inventory, store).await?;
     for round in 0..arguments.runs.max(1) {
         let mut settings = settings(configuration, arguments, &scan.inventory, &modules, round)?;
         (settings.python, settings.given) = (python.clone(), given.clone());
@@ -71,9 +123,11 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
         };
         store.begin_run(&stored).await?;
         let ledger = StoreLedger::new(store.clone(), id.clone(), settings.clone());
+        let meter = EnergyMeter::start();
         let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
         let is_over = matches!(end, RunEnd::Interrupted { .. });
-        ended.push(Ended { id, settings, end });
+        let cycle = worth.cycle(arguments, &end, !settings.modules.is_empty(), &meter, &calling).await?;
+        ended.push(Ended { id, settings, end, cycle });
         if is_over {
             break;
         }
@@ -102,8 +156,11 @@ async fn resume(
     store.set_run_state(&id, RunState::Running, None, None).await?;
     let ledger = StoreLedger::resumed(store.clone(), id.clone(), settings.clone()).await?;
     let calling = Calling::of(&scan.inventory, &settings.python, &settings.modules).await?;
+    let worth = Worth::of(configuration, &scan.inventory, store).await?;
+    let meter = EnergyMeter::start();
     let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
-    Ok(Ended { id, settings, end })
+    let cycle = worth.cycle(arguments, &end, !settings.modules.is_empty(), &meter, &calling).await?;
+    Ok(Ended { id, settings, end, cycle })
 }
 
 fn settings(
@@ -209,8 +266,8 @@ async fn stop_when_asked(stopper: watch::Sender<bool>) {
 
 fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> anyhow::Result<Exit> {
     let mut exit = Exit::Done;
-    let mut reports: Vec<&RunReport> = Vec::new();
-    for Ended { id, settings, end } in ended {
+    let mut reports: Vec<serde_json::Value> = Vec::new();
+    for Ended { id, settings, end, cycle } in ended {
         match end {
             RunEnd::Interrupted { made, planned } => {
                 note(&format!("stopped after {made} of {planned} calls; menace run --resume {id} goes on"));
@@ -220,6 +277,9 @@ fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> an
                 let top = if arguments.top == 0 { usize::MAX } else { arguments.top };
                 if !arguments.output.json {
                     print(&self::report(report, top))?;
+                    if let Some(cycle) = cycle {
+                        print(&worth::worth(cycle, top))?;
+                    }
                 }
                 if let Some(directory) = &arguments.emit_tests {
                     emit::tests(directory, report, settings)?;
@@ -229,7 +289,9 @@ fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> an
                 if exit == Exit::Done && (!report.failures.is_empty() || is_incomplete) {
                     exit = Exit::Found;
                 }
-                reports.push(report);
+                let mut value = serde_json::to_value(&**report)?;
+                value["roi"] = serde_json::to_value(cycle)?;
+                reports.push(value);
             }
         }
     }

@@ -20,6 +20,8 @@ pub(super) struct Laboratory<'a> {
     pub(super) scan: Scan,
     pub(super) targets: Vec<Target>,
     pub(super) prices: Prices,
+    /// What a second of a core consumes.
+    pub(super) watts: f64,
     calling: Calling,
     owners: Owners,
     fixtures: Fixtures,
@@ -50,7 +52,8 @@ impl<'a> Laboratory<'a> {
             per_cpu_second: settings.price_per_cpu_second,
             per_gb_second: settings.price_per_gb_second,
         };
-        Ok(Self { scan, targets: all, prices, calling, owners, fixtures, network_mocks, options })
+        let watts = configuration.settings().metrics.watts_per_core.get();
+        Ok(Self { scan, targets: all, prices, watts, calling, owners, fixtures, network_mocks, options })
     }
 
     /// Makes a workflow under these circumstances.

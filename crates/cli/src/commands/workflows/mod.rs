@@ -1,5 +1,7 @@
 //! Workflows: sections that belong together, stored and run.
 
+mod foresight;
+mod impact;
 mod laboratory;
 mod reports;
 mod scenarios;
@@ -15,6 +17,7 @@ use crate::exit::Exit;
 pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> anyhow::Result<Exit> {
     match command {
         WorkflowsCommand::Run(arguments) => together::run(configuration, arguments),
+        WorkflowsCommand::Impact(arguments) => impact::run(configuration, arguments),
         other => stored::run(configuration, other),
     }
 }

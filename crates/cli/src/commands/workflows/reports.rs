@@ -1,5 +1,7 @@
 //! Workflows as people read them.
 
+use menace_tracker::foresight::{Outlook, Risk};
+
 use crate::commands::run::shortened;
 use crate::terminal::{Align, Cell, Style, Table, grouped, styled};
 
@@ -126,4 +128,26 @@ fn steps(row: &WorkflowRow) -> String {
         ]);
     }
     table.text()
+}
+
+/// What is to be expected of a workflow, in a line.
+pub(super) fn outlook(outlook: Option<&Outlook>) -> String {
+    let title = styled("Outlook", Style::Bold);
+    let Some(outlook) = outlook else {
+        return format!("\n{title}  too few trajectories yet: three say something\n");
+    };
+    let risk = match outlook.risk {
+        Risk::Stable => "stable",
+        Risk::SlowDecay => "slow decay",
+        Risk::Volatile => "volatile",
+        Risk::ImmediateCollapse => "immediate collapse risk",
+    };
+    let brittle = if outlook.brittle { ", brittle" } else { "" };
+    let collapse =
+        outlook.collapse_in.map_or(String::new(), |cycles| format!(", nothing left in {cycles:.0} cycles"));
+    let source = if outlook.from_template { ", from a template" } else { "" };
+    format!(
+        "\n{title}  {risk}{brittle}: {:+.3} ROI in a cycle, varying by {:.3}{collapse}, from {} cycles{source}\n",
+        outlook.slope, outlook.volatility, outlook.cycles
+    )
 }

@@ -2,6 +2,8 @@
 
 use menace_model::presets::{Preset, Profile, Severity, canonical, read};
 use menace_runner::{Circumstances, Counts, Mode};
+use menace_tracker::foresight::Outlook;
+use menace_tracker::statistics::standard_deviation;
 use serde::Serialize;
 
 use crate::arguments::WorkflowRun;
@@ -59,6 +61,8 @@ struct TrajectoryReport<'a> {
     steps: &'a [String],
     seed: u64,
     stages: &'a [StageRow],
+    /// What is to be expected after all trajectories of this workflow.
+    outlook: Option<&'a Outlook>,
 }
 
 pub(in crate::commands) fn run_scenarios(
@@ -147,6 +151,8 @@ pub(in crate::commands) fn trajectory(
         for preset in &stages {
             rows.push(stage(&laboratory, &steps, preset, &rows).await?);
         }
+        let root = std::path::Path::new(&laboratory.scan.inventory.root);
+        let outlook = super::foresight::record(configuration, root, &name, &rows)?;
         if arguments.common.output.json {
             print_json(&TrajectoryReport {
                 version: 1,
@@ -154,9 +160,10 @@ pub(in crate::commands) fn trajectory(
                 steps: &steps,
                 seed: arguments.common.seed,
                 stages: &rows,
+                outlook: outlook.as_ref(),
             })?;
         } else {
-            print(&reports::trajectory(&name, &rows))?;
+            print(&(reports::trajectory(&name, &rows) + &reports::outlook(outlook.as_ref())))?;
         }
         let fails = rows.iter().any(|row| row.failure.is_some());
         Ok(if fails { Exit::Found } else { Exit::Done })
@@ -187,21 +194,11 @@ async fn stage(
         roi,
         resilience,
         degradation: roi.zip(first).map(|(now, first)| first - now),
-        stability: roi.map(|_| (1.0 - deviation(&levels)).max(0.0)),
+        stability: roi.map(|_| (1.0 - standard_deviation(&levels).unwrap_or(0.0)).max(0.0)),
         failure: cell
             .steps
             .iter()
             .find_map(|step| step.failure.as_ref().map(|failure| format!("{}: {failure}", step.section))),
         void_reason: cell.void_reason,
     })
-}
-
-/// The standard deviation.
-fn deviation(values: &[f64]) -> f64 {
-    if values.len() < 2 {
-        return 0.0;
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (squares / (values.len() - 1) as f64).sqrt()
 }

@@ -41,7 +41,7 @@ pub(super) fn run(configuration: &Configuration, command: &WorkflowsCommand) -> 
                 let removed = store.remove_workflow(name).await?;
                 note(&format!("removed workflow {}: {}", removed.id, removed.name));
             }
-            WorkflowsCommand::Run(_) => {}
+            WorkflowsCommand::Run(_) | WorkflowsCommand::Impact(_) => {}
         }
         store.close().await?;
         Ok(Exit::Done)

@@ -17,6 +17,7 @@ use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::{note, print, print_json};
+use crate::tracking::with_history;
 
 use super::laboratory::{Laboratory, steps_of};
 use super::reports;
@@ -48,6 +49,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> an
         if workflows.len() > 1 {
             rows.push(all_together(&laboratory, &workflows, &rows).await?);
         }
+        note_synergy(configuration, &laboratory, &rows)?;
         if arguments.common.output.json {
             print_json(&serde_json::json!({"version": 1, "seed": arguments.common.seed, "workflows": rows}))?;
         } else {
@@ -55,6 +57,25 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> an
         }
         let fails = rows.iter().any(|row| row.cell.robustness.is_some_and(|robustness| robustness < 1.0));
         Ok(if fails { Exit::Found } else { Exit::Done })
+    })
+}
+
+/// Keeps the synergy of the largest workflow that was made: of all together, if there are several.
+fn note_synergy(
+    configuration: &Configuration,
+    laboratory: &Laboratory<'_>,
+    rows: &[WorkflowRow],
+) -> anyhow::Result<()> {
+    let Some(row) = rows.last() else { return Ok(()) };
+    let measured: BTreeMap<String, f64> =
+        row.synergy.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?))).collect();
+    if measured.is_empty() {
+        return Ok(());
+    }
+    let directory = configuration.data_directory();
+    with_history(&directory, &laboratory.scan.inventory.root, |history| {
+        history.add_synergy(Some(&row.cell.scenario), measured);
+        Ok(())
     })
 }
 
@@ -148,7 +169,18 @@ fn compared(
     let of = |metric: &dyn Fn(&WorkflowCell) -> Option<f64>| -> Vec<Option<f64>> {
         alone.iter().map(|cell| metric(cell)).collect()
     };
+    let each = |value: Option<f64>, cell: &WorkflowCell| value.map(|value| value / cell.n.max(1) as f64);
+    let watts = laboratory.watts;
+    let energy = move |cell: &WorkflowCell| each(cell.cpu_seconds, cell).map(|seconds| seconds * watts);
+    let value = laboratory.prices.value_per_call;
+    let revenue =
+        move |cell: &WorkflowCell| each(Some(cell.ended_well() as f64), cell).map(|share| share * value);
+    let throughput = |cell: &WorkflowCell| Some(1e3 / cell.wall_ms.filter(|wall| *wall > 0.0)?);
     BTreeMap::from([
+        ("synergy_profitability", synergy(laboratory.roi(together), &of(&|cell| laboratory.roi(cell)))),
+        ("synergy_energy_consumption", synergy(energy(together), &of(&energy))),
+        ("synergy_revenue", synergy(revenue(together), &of(&revenue))),
+        ("synergy_throughput", synergy(throughput(together), &of(&throughput))),
         ("synergy_roi", synergy(laboratory.roi(together), &of(&|cell| laboratory.roi(cell)))),
         ("synergy_reliability", robustness_synergy(together.robustness, &of(&|cell| cell.robustness))),
     ])

@@ -8,13 +8,13 @@ settings! {
     entropy_threshold: Option<f64> = "" {
         env: "ENTROPY_THRESHOLD",
         flag: "--entropy-threshold",
-        status: Planned,
+        status: Active,
     }
 
     /// Entropy change, in bits per token, up to which a sample counts towards a plateau
     entropy_plateau_threshold: f64 = "0.01" {
         env: "ENTROPY_PLATEAU_THRESHOLD",
-        status: Planned,
+        status: Active,
     }
 
     /// Consecutive samples under the plateau threshold that complete a module
@@ -22,6 +22,6 @@ settings! {
         env: "ENTROPY_PLATEAU_CONSECUTIVE",
         flag: "--entropy-plateau-consecutive",
         flag_aliases: ["--consecutive"],
-        status: Planned,
+        status: Active,
     }
 }

@@ -44,18 +44,18 @@ settings! {
     /// YAML file that configures metrics and lists plugin directories
     metrics_file: Option<PathBuf> = "" {
         env: "SANDBOX_METRICS_FILE",
-        status: Planned,
+        status: Active,
     }
 
     /// Directories with plugins that collect more metrics
     metrics_plugin_dir: Vec<PathBuf> = "" {
         env: "SANDBOX_METRICS_PLUGIN_DIR",
-        status: Planned,
+        status: Active,
     }
 
     /// Power of one busy core in watts, for hosts whose energy counters cannot be read
     watts_per_core: Watts = "10" {
         env: "SANDBOX_WATTS_PER_CORE",
-        status: Planned,
+        status: Active,
     }
 }

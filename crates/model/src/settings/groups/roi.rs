@@ -38,16 +38,22 @@ settings! {
         status: Active,
     }
 
+    /// YAML file with the weights and vetoes of ROI; nothing means those of menace
+    roi_profile: Option<PathBuf> = "" {
+        env: "SANDBOX_ROI_PROFILE",
+        status: Active,
+    }
+
     /// ROI change under which a run may stop early
     roi_tolerance: f64 = "0.01" {
         env: "SANDBOX_ROI_TOLERANCE",
-        status: Planned,
+        status: Active,
     }
 
     /// ROI change that counts as diminishing; nothing means it follows the history
     roi_threshold: Option<f64> = "" {
         env: "ROI_THRESHOLD",
-        status: Planned,
+        status: Active,
     }
 
     /// Confidence of the test that flags a module as finished, from 0 to 1
@@ -60,31 +66,31 @@ settings! {
     roi_cycles: u32 = "3" {
         env: "ROI_CYCLES",
         flag: "--roi-cycles",
-        status: Planned,
+        status: Active,
     }
 
     /// YAML file with the severity of failures by kind of workflow
     impact_severity_config: PathBuf = "config/impact_severity.yaml" {
         env: "IMPACT_SEVERITY_CONFIG",
-        status: Planned,
+        status: Active,
     }
 
     /// Risk-adjusted ROI under which a candidate is borderline
     borderline_raroi_threshold: f64 = "0.1" {
         env: "BORDERLINE_RAROI_THRESHOLD",
-        status: Planned,
+        status: Active,
     }
 
     /// Confidence under which a candidate is borderline, from 0 to 1
     borderline_confidence_threshold: Probability = "0.5" {
         env: "BORDERLINE_CONFIDENCE_THRESHOLD",
-        status: Planned,
+        status: Active,
     }
 
     /// What happens to borderline candidates
     micropilot_mode: MicropilotMode = "queue" {
         env: "MICROPILOT_MODE",
-        status: Planned,
+        status: Active,
     }
 
     /// Database with resource histories for forecasts

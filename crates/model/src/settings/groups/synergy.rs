@@ -12,52 +12,52 @@ settings! {
     synergy_threshold: Option<f64> = "" {
         env: "SYNERGY_THRESHOLD",
         flag: "--synergy-threshold",
-        status: Planned,
+        status: Active,
     }
 
     /// Recent samples that the adaptive synergy threshold looks at
     synergy_threshold_window: usize = "5" {
         env: "SYNERGY_THRESHOLD_WINDOW",
         flag: "--synergy-threshold-window",
-        status: Planned,
+        status: Active,
     }
 
     /// How much more newer samples weigh in the adaptive synergy threshold
     synergy_threshold_weight: f64 = "1.0" {
         env: "SYNERGY_THRESHOLD_WEIGHT",
         flag: "--synergy-threshold-weight",
-        status: Planned,
+        status: Active,
     }
 
     /// Cycles that synergy must stay converged; nothing means the length of the history, at least 3
     synergy_cycles: Option<u32> = "" {
         env: "SYNERGY_CYCLES",
         flag: "--synergy-cycles",
-        status: Planned,
+        status: Active,
     }
 
     /// Confidence that synergy has converged, from 0 to 1
     synergy_confidence: Probability = "0.95" {
         env: "SYNERGY_CONFIDENCE",
-        status: Planned,
+        status: Active,
     }
 
     /// Samples in the moving average and the stationarity test; nothing means as many as cycles
     synergy_ma_window: Option<usize> = "" {
         env: "SYNERGY_MA_WINDOW",
-        status: Planned,
+        status: Active,
     }
 
     /// Confidence of the stationarity test, from 0 to 1
     synergy_stationarity_confidence: Probability = "0.95" {
         env: "SYNERGY_STATIONARITY_CONFIDENCE",
-        status: Planned,
+        status: Active,
     }
 
     /// Confidence of the test for equal variances, from 0 to 1
     synergy_variance_confidence: Probability = "0.95" {
         env: "SYNERGY_VARIANCE_CONFIDENCE",
-        status: Planned,
+        status: Active,
     }
 
     /// Train the synergy weights in the background

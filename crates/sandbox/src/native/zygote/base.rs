@@ -34,7 +34,7 @@ macro_rules! file {
 const HARNESS: &str = "/menace";
 
 /// The files of the harness.
-const FILES: [(&str, &str); 21] = [
+const FILES: [(&str, &str); 22] = [
     file!("__init__.py"),
     file!("batch.py"),
     file!("burst.py"),
@@ -48,6 +48,7 @@ const FILES: [(&str, &str); 21] = [
     file!("locate.py"),
     file!("observe.py"),
     file!("perform.py"),
+    file!("metrics_plugin.py"),
     file!("plugin.py"),
     file!("precompiled.py"),
     file!("rehearsal.py"),

@@ -1,0 +1,158 @@
+//! `menace roi`, `menace rank-…`, `menace synergy…`, `menace truth`: questions about histories.
+
+mod plot;
+mod ranks;
+mod synergy;
+mod truth;
+
+use std::path::PathBuf;
+
+use menace_tracker::convergence::reliability;
+use menace_tracker::forecast::{Past, Question};
+use menace_tracker::history::History;
+use menace_tracker::roi::{confidence, rank as ranked};
+use serde_json::json;
+
+pub(super) use ranks::{rank_scenario_synergy, rank_scenarios, rank_synergy};
+pub(super) use synergy::{metrics as synergy_metrics, weights as synergy};
+pub(super) use truth::run as truth;
+
+use super::usage::UsageError;
+use crate::arguments::{Forecast, HistoryFile, RoiCommand};
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Table, print, print_json};
+use crate::tracking::{forecast_of, load_history};
+
+/// How much later errors count more.
+const WEIGHT: f64 = 0.3;
+
+pub(super) fn run(configuration: &Configuration, command: &RoiCommand) -> anyhow::Result<Exit> {
+    match command {
+        RoiCommand::Forecast(arguments) => forecast(configuration, arguments),
+        RoiCommand::Rank { history, output } => rank(&open(configuration, history)?, output.json),
+        RoiCommand::Reliability { history, metric, output } => {
+            reliable(&open(configuration, history)?, metric, output.json)
+        }
+        RoiCommand::PredictMetric { file, metric, output } => {
+            let history = load_history(file)?;
+            said(&history, metric, &Question::next(&history.series(metric)), output.json)
+        }
+    }
+}
+
+/// The history that was named, or that of the data directory.
+fn open(configuration: &Configuration, file: &HistoryFile) -> anyhow::Result<History> {
+    load_history(&path(configuration, file.file.clone()))
+}
+
+fn path(configuration: &Configuration, named: Option<PathBuf>) -> PathBuf {
+    named.unwrap_or_else(|| configuration.data_directory().join("roi_history.json"))
+}
+
+fn forecast(configuration: &Configuration, arguments: &Forecast) -> anyhow::Result<Exit> {
+    let history = open(configuration, &arguments.history)?;
+    let series = history.series("roi");
+    let question = Question {
+        horizon: usize::from(arguments.horizon),
+        confidence: arguments.confidence,
+        ..Question::next(&series)
+    };
+    said(&history, "roi", &question, arguments.output.json)
+}
+
+fn said(history: &History, metric: &str, question: &Question, is_json: bool) -> anyhow::Result<Exit> {
+    let report = forecast_of(metric, question, made(history, metric)).map_err(|error| {
+        let known: Vec<&str> = history.metrics_history.keys().map(String::as_str).collect();
+        let of = if question.series.is_empty() && !known.is_empty() && metric != "roi" {
+            format!("; it has {}", known.join(", "))
+        } else {
+            String::new()
+        };
+        UsageError::Tracking(format!("{metric} cannot be forecast: {error}{of}"))
+    })?;
+    if is_json {
+        print_json(&report)?;
+        return Ok(Exit::Done);
+    }
+    let name = if metric == "roi" { "ROI" } else { metric };
+    let mut text = format!("Predicted {name}: {}\n", report.line());
+    for (step, expected) in report.forecast.steps.iter().enumerate().skip(1) {
+        let interval =
+            expected.interval.map_or(String::new(), |(low, high)| format!("  {low:.3} … {high:.3}"));
+        text.push_str(&format!("  in {} cycles  {:.3}{interval}\n", step + 1, expected.value));
+    }
+    print(&text)?;
+    Ok(Exit::Done)
+}
+
+/// How forecasts did that runs really made.
+fn made(history: &History, metric: &str) -> Past {
+    let mut past = Past::default();
+    let came = history.forecasts(metric);
+    for pair in came.windows(2) {
+        past.add(&pair[1].0, pair[1].1, pair[0].1);
+    }
+    past
+}
+
+fn rank(history: &History, is_json: bool) -> anyhow::Result<Exit> {
+    let modules = history.modules.iter().filter_map(|(name, tracked)| {
+        let raroi = tracked.raroi.last().or(tracked.levels.last())?;
+        let confidence = confidence(&tracked.levels, tracked.levels.get(1..).unwrap_or_default());
+        Some((name.clone(), *raroi, confidence.unwrap_or(1.0)))
+    });
+    let rows = ranked(modules);
+    if is_json {
+        print_json(&json!({"version": 1, "modules": rows}))?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        ("module", Align::Left),
+        ("RAROI", Align::Right),
+        ("confidence", Align::Right),
+        ("score", Align::Right),
+        ("", Align::Left),
+    ]);
+    for row in &rows {
+        table.row([
+            row.name.clone().into(),
+            format!("{:.3}", row.raroi).into(),
+            format!("{:.2}", row.confidence).into(),
+            format!("{:.3}", row.score).into(),
+            if row.needs_review { "review" } else { "" }.into(),
+        ]);
+    }
+    print(&table.text())?;
+    Ok(Exit::Done)
+}
+
+fn reliable(history: &History, metric: &str, is_json: bool) -> anyhow::Result<Exit> {
+    let forecasts = history.forecasts(metric);
+    let (expected, came): (Vec<f64>, Vec<f64>) =
+        forecasts.iter().map(|(expected, came)| (expected.value, *came)).unzip();
+    let Some(value) = reliability(&expected, &came, WEIGHT) else {
+        return Err(UsageError::Tracking(format!(
+            "no forecast of {metric} has been compared with what came"
+        ))
+        .into());
+    };
+    let past = made(history, metric);
+    if is_json {
+        print_json(&json!({
+            "version": 1, "metric": metric, "reliability": value, "forecasts": forecasts.len(),
+            "mae": past.mae(), "beats_last_value_by": past.beats_last_value_by(), "coverage": past.coverage(),
+        }))?;
+        return Ok(Exit::Done);
+    }
+    let named =
+        |name: &str, value: Option<String>| value.map_or(String::new(), |value| format!(" · {name} {value}"));
+    print(&format!(
+        "{metric}: reliability {value:.3} of {} forecasts{}{}{}\n",
+        forecasts.len(),
+        named("MAE", past.mae().map(|mae| format!("{mae:.3}"))),
+        named("beats last value by", past.beats_last_value_by().map(|by| format!("{:.0} %", by * 100.0))),
+        named("intervals that held", past.coverage().map(|share| format!("{:.0} %", share * 100.0))),
+    ))?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,123 @@
+//! `menace truth`: from what was measured in a cycle to the ROI of the next one.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use menace_analysis::write_atomically;
+use menace_tracker::history::History;
+use menace_tracker::truth::TruthAdapter;
+use serde_json::json;
+
+use super::open;
+use crate::arguments::TruthCommand;
+use crate::commands::usage::UsageError;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Table, print, print_json};
+
+pub(in crate::commands) fn run(
+    configuration: &Configuration,
+    command: &TruthCommand,
+) -> anyhow::Result<Exit> {
+    let path = configuration.data_directory().join("truth_adapter.json");
+    match command {
+        TruthCommand::Retrain { history, output } => {
+            let adapter = train(&open(configuration, history)?)?;
+            let mut text = serde_json::to_vec(&adapter).context("a model is plain data")?;
+            text.push(b'\n');
+            write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))?;
+            let summary = json!({
+                "version": 1, "model": adapter.kind(), "pairs": adapter.pairs, "features": adapter.features,
+                "validation_error": adapter.validation_error, "mean_error": adapter.mean_error,
+            });
+            if output.json {
+                print_json(&summary)?;
+            } else {
+                print(&format!(
+                    "{} from {} cycles: off by {:.4} at cycles that it had not seen; the mean would be off by {:.4}\n",
+                    adapter.kind(),
+                    adapter.pairs,
+                    adapter.validation_error,
+                    adapter.mean_error
+                ))?;
+            }
+        }
+        TruthCommand::Show { history, output } => {
+            show(&read(&path)?, &open(configuration, history)?, output.json)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn read(path: &PathBuf) -> anyhow::Result<TruthAdapter> {
+    let wrong = |problem: String| UsageError::Tracking(format!("{}: {problem}", path.display()));
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| wrong(format!("{error}; menace truth retrain makes it")))?;
+    let adapter: TruthAdapter = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    adapter.check_version().map_err(|error| wrong(error.to_string()).into())
+}
+
+/// Metrics that every cycle has.
+fn features(history: &History) -> Vec<String> {
+    let is_whole = |values: &Vec<Option<f64>>| {
+        values.len() == history.roi_levels.len() && values.iter().all(Option::is_some)
+    };
+    history
+        .metrics_history
+        .iter()
+        .filter(|(_, values)| is_whole(values))
+        .map(|(name, _)| name.clone())
+        .collect()
+}
+
+/// One row for each cycle: its ROI and its metrics.
+fn rows(history: &History, features: &[String]) -> Vec<Vec<f64>> {
+    let value = |name: &String, at: usize| match name.as_str() {
+        "roi" => history.roi_levels.get(at).copied(),
+        _ => history.metrics_history.get(name).and_then(|values| *values.get(at)?),
+    };
+    (0..history.roi_levels.len())
+        .filter_map(|at| features.iter().map(|name| value(name, at)).collect())
+        .collect()
+}
+
+fn train(history: &History) -> anyhow::Result<TruthAdapter> {
+    let mut names = features(history);
+    names.insert(0, "roi".to_owned());
+    let mut rows = rows(history, &names);
+    let targets = history.roi_levels.get(1..).unwrap_or_default();
+    rows.truncate(targets.len());
+    TruthAdapter::train(&names, &rows, targets)
+        .map_err(|error| UsageError::Tracking(error.to_string()).into())
+}
+
+fn show(adapter: &TruthAdapter, history: &History, is_json: bool) -> anyhow::Result<()> {
+    let rows = rows(history, &adapter.features);
+    let Some(last) = rows.last() else {
+        let problem = "the history has not all metrics that the model was made with: menace truth retrain";
+        return Err(UsageError::Tracking(problem.into()).into());
+    };
+    let recent = &rows[rows.len().saturating_sub(20)..];
+    let expected = adapter.predict(last, recent);
+    let drift = adapter.drift(recent);
+    if is_json {
+        return print_json(&json!({"version": 1, "next_roi": expected, "drift": drift}));
+    }
+    let mut table = Table::new(&[
+        ("feature", Align::Left),
+        ("PSI", Align::Right),
+        ("p", Align::Right),
+        ("", Align::Left),
+    ]);
+    for one in &drift {
+        table.row([
+            one.feature.clone().into(),
+            format!("{:.3}", one.stability_index).into(),
+            format!("{:.3}", one.p_value).into(),
+            if one.has_drifted { "drifted" } else { "" }.into(),
+        ]);
+    }
+    let caution =
+        expected.low_confidence.as_ref().map_or(String::new(), |why| format!(", low confidence: {why}"));
+    print(&format!("next ROI {:.3} by {}{caution}\n\n{}", expected.value, adapter.kind(), table.text()))
+}

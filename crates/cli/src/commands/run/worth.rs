@@ -1,0 +1,128 @@
+//! What a run is worth, as people read it.
+
+use menace_tracker::metrics::METRICS;
+
+use super::super::scan_report::rest;
+use crate::terminal::{Align, Cell, Style, Table, grouped, styled};
+use crate::tracking::{CycleReport, ModuleRow};
+
+/// Metrics, scenarios and modules with their ROI, and what comes next.
+pub(in crate::commands) fn worth(cycle: &CycleReport, top: usize) -> String {
+    let mut text = metrics(cycle) + &scenarios(cycle) + &modules(cycle, top);
+    if let Some(forecast) = &cycle.forecast {
+        text.push_str(&format!("\n{}  {}\n", styled("Next ROI", Style::Bold), forecast.line()));
+    }
+    let done = cycle.modules.iter().filter(|row| row.complete.is_some()).count();
+    let state = if cycle.converged {
+        "all modules are complete: more of the same is not worth its cost".to_owned()
+    } else {
+        format!("{} of {} modules complete", grouped(done), grouped(cycle.modules.len()))
+    };
+    text + &format!(
+        "{}  {state}, a change of {:.4} is little\n",
+        styled("Complete", Style::Bold),
+        cycle.roi_threshold
+    )
+}
+
+fn metrics(cycle: &CycleReport) -> String {
+    let mut table =
+        Table::new(&[("metric", Align::Left), ("value", Align::Right), ("", Align::Left), ("", Align::Left)]);
+    for metric in METRICS {
+        let (value, unit, note) = match cycle.metrics.get(metric.name) {
+            Some(value) if metric.name == "energy_consumption" => {
+                (number(*value), metric.unit, format!("{}, by {}", metric.help, cycle.energy_source))
+            }
+            Some(value) => (number(*value), metric.unit, metric.help.to_owned()),
+            None => {
+                let reason = cycle.unavailable.get(metric.name).copied().unwrap_or("not measured");
+                ("–".to_owned(), None, format!("unavailable: {reason}"))
+            }
+        };
+        let note = Cell::styled(note, Style::Dim);
+        table.row([metric.name.into(), value.into(), unit.unwrap_or_default().into(), note]);
+    }
+    for (name, value) in
+        cycle.metrics.iter().filter(|(name, _)| METRICS.iter().all(|metric| metric.name != **name))
+    {
+        table.row([
+            name.clone().into(),
+            number(*value).into(),
+            "".into(),
+            Cell::styled("of a plugin or file", Style::Dim),
+        ]);
+    }
+    format!("\n{}\n{}", styled("Metrics", Style::Bold), table.text())
+}
+
+fn scenarios(cycle: &CycleReport) -> String {
+    let mut table = Table::new(&[("scenario", Align::Left), ("ROI", Align::Right), ("Δ", Align::Right)]);
+    for row in &cycle.scenarios {
+        table.row([row.scenario.clone().into(), format!("{:.3}", row.roi).into(), delta(row.delta).into()]);
+    }
+    format!("\n{}\n{}", styled("ROI by scenario", Style::Bold), table.text())
+}
+
+fn modules(cycle: &CycleReport, top: usize) -> String {
+    let mut table = Table::new(&[
+        ("module", Align::Left),
+        ("ROI", Align::Right),
+        ("Δ", Align::Right),
+        ("RAROI", Align::Right),
+        ("confidence", Align::Right),
+        ("what costs most", Align::Left),
+        ("", Align::Left),
+    ]);
+    for row in cycle.modules.iter().take(top) {
+        let bottleneck = row.raroi.bottlenecks.first();
+        table.row([
+            row.module.clone().into(),
+            format!("{:.3}", row.raroi.roi).into(),
+            delta(row.delta).into(),
+            format!("{:.3}", row.raroi.raroi).into(),
+            row.confidence.map_or("–".to_owned(), |confidence| format!("{confidence:.2}")).into(),
+            bottleneck
+                .map_or(String::new(), |one| format!("{} −{:.0} %", one.factor, one.costs * 100.0))
+                .into(),
+            state(row),
+        ]);
+    }
+    let roi = cycle.roi.map_or("–".to_owned(), |roi| format!("{roi:.3}"));
+    let title = styled("ROI by module", Style::Bold);
+    format!("\n{title}  {roi} {} in cycle {}\n", delta(cycle.delta), cycle.cycle)
+        + &table.text()
+        + &rest(cycle.modules.len(), top)
+}
+
+/// What is to be said about a module: a veto, that it is complete, that it waits, or that somebody should look.
+fn state(row: &ModuleRow) -> Cell {
+    if let Some(veto) = row.vetoes.first() {
+        return Cell::styled(format!("veto: {veto}"), Style::Bad);
+    }
+    if let Some(why) = &row.complete {
+        return Cell::styled(format!("complete: {why}"), Style::Good);
+    }
+    match row.borderline {
+        Some(placed) => Cell::styled(format!("borderline: {placed:?}").to_lowercase(), Style::Warning),
+        None if row.needs_review => Cell::styled("review", Style::Warning),
+        None => "".into(),
+    }
+}
+
+fn delta(delta: Option<f64>) -> String {
+    delta.map_or(String::new(), |delta| format!("{delta:+.3}"))
+}
+
+/// Three digits that say something.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    if size >= 1_000.0 {
+        format!("{value:.0}")
+    } else if size >= 10.0 {
+        format!("{value:.1}")
+    } else if size >= 0.001 || size == 0.0 {
+        format!("{value:.3}")
+    } else {
+        format!("{value:.1e}")
+    }
+}

@@ -1,0 +1,80 @@
+//! What trajectories of a workflow say about where it is going: `foresight_history.json`.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::Context;
+use menace_analysis::write_atomically;
+use menace_tracker::foresight::{CycleMetrics, Foresight, Outlook};
+use serde::Deserialize;
+
+use super::scenarios::StageRow;
+use crate::commands::usage::UsageError;
+use crate::configuration::Configuration;
+
+/// Cycles of a workflow that are kept, and how much ROI may vary.
+const WINDOW: usize = 10;
+const VOLATILITY: f64 = 0.1;
+
+/// `configs/foresight_templates.yaml`: trajectories by profile, and the profile of each workflow.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+struct Templates {
+    trajectories: BTreeMap<String, Vec<f64>>,
+    profiles: BTreeMap<String, String>,
+}
+
+/// Adds a trajectory, and says what is to be expected now.
+pub(super) fn record(
+    configuration: &Configuration,
+    root: &Path,
+    workflow: &str,
+    rows: &[StageRow],
+) -> anyhow::Result<Option<Outlook>> {
+    let path = configuration.data_directory().join("foresight_history.json");
+    let mut foresight = match std::fs::read_to_string(&path) {
+        Ok(text) => serde_json::from_str(&text)
+            .map_err(|error| UsageError::Rules { path: path.clone(), problem: error.to_string() })?,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Foresight::new(WINDOW, VOLATILITY),
+        Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
+    };
+    let templates = templates(root)?;
+    foresight.templates.extend(templates.trajectories);
+    foresight.profiles.extend(templates.profiles);
+    let cycle = metrics(rows);
+    if cycle.contains_key("roi") {
+        foresight.record(workflow, cycle);
+        let mut text = serde_json::to_vec(&foresight).context("a history is plain data")?;
+        text.push(b'\n');
+        write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))?;
+    }
+    Ok(foresight.outlook(workflow))
+}
+
+fn templates(root: &Path) -> anyhow::Result<Templates> {
+    let path = root.join("configs/foresight_templates.yaml");
+    let text = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Templates::default()),
+        result => result.with_context(|| format!("failed to read {}", path.display()))?,
+    };
+    serde_saphyr::from_str(&text)
+        .map_err(|error| UsageError::Rules { path: path.clone(), problem: error.to_string() }.into())
+}
+
+/// `roi` is that of the first stage; the others have the name of their stage before them.
+fn metrics(rows: &[StageRow]) -> CycleMetrics {
+    let mut metrics = CycleMetrics::new();
+    for (at, row) in rows.iter().enumerate() {
+        let named = [("roi", row.roi), ("resilience", row.resilience), ("degradation", row.degradation)];
+        for (name, value) in named.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            metrics.insert(format!("{}_{name}", row.stage), value);
+            if at == 0 {
+                metrics.insert(name.to_owned(), value);
+            }
+        }
+    }
+    if let Some(stability) = rows.last().and_then(|row| row.stability) {
+        metrics.insert("stability".to_owned(), stability);
+    }
+    metrics
+}

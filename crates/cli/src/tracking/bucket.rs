@@ -1,0 +1,75 @@
+//! `borderline_bucket.jsonl`: a line for each candidate, every time something is known about it.
+
+use std::path::Path;
+
+use menace_model::settings::MicropilotMode;
+use menace_tracker::roi::{Borderline, BorderlineRules, Placed};
+use serde::{Deserialize, Serialize};
+
+use super::files::append_line;
+use crate::configuration::Configuration;
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    workflow: String,
+    raroi: f64,
+    confidence: f64,
+    status: Placed,
+    at_ms: i64,
+}
+
+/// What is known about candidates: the lines in their order. A line that cannot be read is said, and passed over.
+fn read(path: &Path) -> Borderline {
+    let mut bucket = Borderline::default();
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    for (number, line) in text.lines().enumerate() {
+        match serde_json::from_str::<Line>(line) {
+            Ok(line) => {
+                // What was said stands, whatever the rules are now.
+                let never = BorderlineRules { raroi: f64::INFINITY, confidence: 1.0 };
+                bucket.consider(&line.workflow, line.raroi, line.confidence, &never);
+                if let Some(pilot) = bucket.0.get_mut(&line.workflow) {
+                    pilot.status = line.status;
+                }
+            }
+            Err(error) => tracing::warn!("line {} of {} is passed over: {error}", number + 1, path.display()),
+        }
+    }
+    bucket
+}
+
+/// Puts those that are not good enough into the bucket, or decides about those that were there: a run of its own is what a
+/// cycle is. Gives what became of each that is in the bucket.
+pub(crate) fn considered(
+    configuration: &Configuration,
+    modules: impl Iterator<Item = (String, f64, Option<f64>)>,
+    at_ms: i64,
+) -> anyhow::Result<Vec<(String, Placed)>> {
+    let settings = &configuration.settings().roi;
+    if settings.micropilot_mode == MicropilotMode::Off {
+        return Ok(Vec::new());
+    }
+    let rules = BorderlineRules {
+        raroi: settings.borderline_raroi_threshold,
+        confidence: settings.borderline_confidence_threshold.get(),
+    };
+    let path = configuration.data_directory().join("borderline_bucket.jsonl");
+    let mut bucket = read(&path);
+    let mut placed = Vec::new();
+    for (name, raroi, confidence) in modules {
+        // Before the first forecast nothing is known about how sure anything is.
+        let Some(confidence) = confidence else { continue };
+        let is_waiting = bucket.waiting().any(|(waiting, _)| waiting == name);
+        let decides = is_waiting && settings.micropilot_mode == MicropilotMode::Auto;
+        let status = if decides {
+            bucket.decide(&name, raroi, confidence, &rules)
+        } else if bucket.consider(&name, raroi, confidence, &rules) {
+            Placed::Candidate
+        } else {
+            continue;
+        };
+        append_line(&path, &Line { workflow: name.clone(), raroi, confidence, status, at_ms })?;
+        placed.push((name, status));
+    }
+    Ok(placed)
+}

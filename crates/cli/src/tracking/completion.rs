@@ -1,0 +1,92 @@
+//! Which modules are complete, and why: `*.flags`.
+
+use std::path::Path;
+
+use anyhow::Context;
+use menace_analysis::write_atomically;
+use menace_tracker::convergence::{
+    Diminishing, EntropyRules, Plateau, adaptive_threshold, diminishing, entropy_plateau, reliability,
+    scaled_tolerance,
+};
+use menace_tracker::history::{History, Tracked};
+
+use crate::configuration::Configuration;
+
+/// How much later values count more, and how much later errors do.
+const WEIGHT: f64 = 0.3;
+
+/// What counts as little, as a run logs it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Thresholds {
+    pub(crate) roi: f64,
+    pub(crate) synergy: f64,
+}
+
+impl Thresholds {
+    /// Those of the settings; without them they follow the history.
+    pub(crate) fn of(configuration: &Configuration, history: &History) -> Self {
+        let settings = configuration.settings();
+        let (expected, came): (Vec<f64>, Vec<f64>) =
+            history.forecasts("roi").iter().map(|(expected, came)| (expected.value, *came)).unzip();
+        let reliability = reliability(&expected, &came, WEIGHT).unwrap_or(0.0);
+        let tolerance = scaled_tolerance(settings.roi.roi_tolerance, reliability);
+        let synergy = &settings.synergy;
+        let errors = history.series("synergy_roi");
+        // A weight of 1 is that of all samples; more is for the newer ones.
+        let weight = 1.0 - 1.0 / synergy.synergy_threshold_weight.max(1.0);
+        Self {
+            roi: settings.roi.roi_threshold.unwrap_or(tolerance),
+            synergy: synergy
+                .synergy_threshold
+                .unwrap_or_else(|| adaptive_threshold(&errors, synergy.synergy_threshold_window, weight)),
+        }
+    }
+}
+
+/// Why a module is complete; nothing if it is not.
+pub(crate) fn reason(
+    configuration: &Configuration,
+    module: &Tracked,
+    thresholds: Thresholds,
+) -> Option<String> {
+    let settings = configuration.settings();
+    let consecutive = settings.roi.roi_cycles as usize;
+    // The first change is from nothing.
+    let deltas = module.deltas.get(1..).unwrap_or_default();
+    if let Diminishing::Diminishing { mean, deviation } =
+        diminishing(deltas, consecutive, thresholds.roi, thresholds.roi.max(f64::EPSILON))
+    {
+        return Some(format!("changes of {mean:+.4} ± {deviation:.4} in {consecutive} cycles"));
+    }
+    let entropy = &settings.entropy;
+    let rules = EntropyRules {
+        ceiling: entropy.entropy_threshold.unwrap_or(thresholds.roi),
+        plateau: entropy.entropy_plateau_threshold,
+        consecutive: entropy.entropy_plateau_consecutive as usize,
+    };
+    let changes = module.entropy.windows(2).map(|pair| pair[1] - pair[0]);
+    let samples: Vec<(f64, f64)> = deltas.iter().copied().zip(changes).collect();
+    // Code that did not change says nothing about what changes would bring.
+    let has_changed = samples.iter().any(|(_, entropy)| *entropy != 0.0);
+    match entropy_plateau(&samples, &rules).filter(|_| has_changed)? {
+        Plateau::Ceiling(ratio) => Some(format!("{ratio:.3} ROI for each bit of entropy")),
+        Plateau::Flat(largest) => Some(format!("entropy within {largest:.4} bits")),
+    }
+}
+
+/// Writes which modules are complete, one file for each, so that later cycles can skip them.
+pub(crate) fn write_flags(directory: &Path, history: &History) -> anyhow::Result<()> {
+    let path = directory.join("complete.flags");
+    if history.complete.is_empty() {
+        return match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(error).with_context(|| format!("failed to remove {}", path.display()))
+            }
+            _ => Ok(()),
+        };
+    }
+    let flags = serde_json::json!({"version": 1, "modules": history.complete});
+    let mut text = serde_json::to_vec_pretty(&flags).context("flags are plain data")?;
+    text.push(b'\n');
+    write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))
+}

@@ -1,0 +1,98 @@
+//! Histories in files. Whoever changes one holds its lock, so that two runs do not lose what the other measured.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use menace_analysis::write_atomically;
+use menace_tracker::history::{History, read};
+use serde::Serialize;
+
+use crate::commands::UsageError;
+
+/// Reads a history. A directory is one that has a `roi_history.json`, itself or in its `sandbox_data`.
+pub(crate) fn load_history(path: &Path) -> anyhow::Result<History> {
+    let file = in_directory(path);
+    let text = std::fs::read_to_string(&file).map_err(|error| wrong(&file, &error.to_string()))?;
+    read(&text).map_err(|error| wrong(&file, &error.to_string()).into())
+}
+
+fn wrong(path: &Path, problem: &str) -> UsageError {
+    UsageError::History { path: path.to_owned(), problem: problem.to_owned() }
+}
+
+fn in_directory(path: &Path) -> PathBuf {
+    if !path.is_dir() {
+        return path.to_owned();
+    }
+    let inside = path.join("sandbox_data/roi_history.json");
+    if inside.is_file() { inside } else { path.join("roi_history.json") }
+}
+
+/// Changes the history of a directory. A file that cannot be read is put aside, and said so; nothing of it is lost.
+pub(crate) fn with_history<T>(
+    directory: &Path,
+    repository: &str,
+    change: impl FnOnce(&mut History) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let path = directory.join("roi_history.json");
+    std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
+    let _lock = lock(&path)?;
+    let mut history = match std::fs::read_to_string(&path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => History::default(),
+        Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
+        Ok(text) => match read(&text) {
+            Ok(history) if history.repository.as_deref().is_none_or(|known| known == repository) => history,
+            Ok(history) => {
+                let other = history.repository.unwrap_or_default();
+                put_aside(&path, &format!("is about {other}"))?;
+                History::default()
+            }
+            Err(error) => {
+                put_aside(&path, &format!("cannot be used: {error}"))?;
+                History::default()
+            }
+        },
+    };
+    history.repository = Some(repository.to_owned());
+    let result = change(&mut history)?;
+    let mut text = serde_json::to_vec(&history).context("a history is plain data")?;
+    text.push(b'\n');
+    write_atomically(&path, &text).with_context(|| {
+        format!("failed to write {}\nhint: choose another directory with --data-dir", path.display())
+    })?;
+    Ok(result)
+}
+
+fn lock(path: &Path) -> anyhow::Result<File> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".lock");
+    let opened = File::options().create(true).truncate(false).write(true).open(&name);
+    opened
+        .and_then(|file| file.lock().map(|()| file))
+        .with_context(|| format!("failed to lock {}", Path::new(&name).display()))
+}
+
+fn put_aside(path: &Path, why: &str) -> anyhow::Result<()> {
+    let free = (1..1_000_u32)
+        .map(|number| path.with_extension(format!("json.{number}")))
+        .find(|name| !name.exists());
+    let aside = free.with_context(|| format!("too many histories are beside {}", path.display()))?;
+    std::fs::rename(path, &aside).with_context(|| format!("failed to put {} aside", path.display()))?;
+    tracing::warn!("{} {why}; it is kept as {}", path.display(), aside.display());
+    Ok(())
+}
+
+/// Adds a line of JSON to a file.
+pub(crate) fn append_line(path: &Path, line: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec(line).context("a line is plain data")?;
+    text.push(b'\n');
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("failed to make {}", parent.display()))?;
+    }
+    let opened = File::options().create(true).append(true).open(path);
+    opened
+        .and_then(|mut file| file.write_all(&text))
+        .with_context(|| format!("failed to write {}", path.display()))
+}

@@ -1,0 +1,69 @@
+//! Forecasts as people and programs read them.
+
+use menace_tracker::forecast::{Forecast, ForecastError, Past, Question, forecast};
+use serde::Serialize;
+
+/// A forecast.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct ForecastReport {
+    /// What is forecast.
+    pub(crate) metric: String,
+    /// Values that it is known from.
+    pub(crate) values: usize,
+    /// The model.
+    pub(crate) model: String,
+    /// What comes next.
+    #[serde(flatten)]
+    pub(crate) forecast: Forecast,
+    /// Its mean error at the last places.
+    pub(crate) mae: Option<f64>,
+    /// By which share that is less than the error of the last value.
+    pub(crate) beats_last_value_by: Option<f64>,
+    /// The share of intervals at the last places that held what came.
+    pub(crate) coverage: Option<f64>,
+    /// The same of forecasts that were really made, cycle by cycle.
+    pub(crate) made: Past,
+}
+
+/// Forecasts a series.
+pub(crate) fn forecast_of(
+    metric: &str,
+    question: &Question,
+    made: Past,
+) -> Result<ForecastReport, ForecastError> {
+    let found = forecast(question)?;
+    Ok(ForecastReport {
+        metric: metric.to_owned(),
+        values: question.series.len(),
+        model: found.model.name(),
+        mae: found.past.mae(),
+        beats_last_value_by: found.past.beats_last_value_by(),
+        coverage: found.past.coverage(),
+        forecast: found,
+        made,
+    })
+}
+
+impl ForecastReport {
+    /// In one line, such as `0.62 (90 % interval 0.58 … 0.66), model ETS(A,N,N), MAE 0.02, beats last value by 31 %`.
+    pub(crate) fn line(&self) -> String {
+        let Some(next) = self.forecast.steps.first() else { return "nothing".to_owned() };
+        let interval = next.interval.map_or_else(
+            || " (no interval: there is too little to know)".to_owned(),
+            |(low, high)| {
+                format!(" ({:.0} % interval {low:.3} … {high:.3})", self.forecast.confidence * 100.0)
+            },
+        );
+        let mae = self.mae.map_or_else(String::new, |mae| format!(", MAE {mae:.3}"));
+        let yardstick = match self.beats_last_value_by {
+            _ if self.model == "last value" => String::new(),
+            Some(by) => format!(", beats last value by {:.0} %", by * 100.0),
+            None => String::new(),
+        };
+        let coverage = self.coverage.map_or_else(String::new, |share| {
+            format!(", {:.0} % of {} past intervals held", share * 100.0, self.forecast.past.with_interval)
+        });
+        let reason = self.forecast.reason.as_ref().map_or_else(String::new, |reason| format!("; {reason}"));
+        format!("{:.3}{interval}, model {}{mae}{yardstick}{coverage}{reason}", next.value, self.model)
+    }
+}

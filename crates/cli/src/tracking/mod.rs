@@ -1,0 +1,17 @@
+//! What runs are worth: from their reports to histories, forecasts and what is complete.
+
+mod bucket;
+mod completion;
+mod cycle;
+mod energy;
+mod files;
+mod forecasts;
+mod plugins;
+mod rules;
+
+pub(crate) use cycle::{CycleReport, ModuleRow, Tracker, synergy_rests};
+pub(crate) use energy::EnergyMeter;
+pub(crate) use files::{append_line, load_history, with_history};
+pub(crate) use forecasts::forecast_of;
+pub(crate) use plugins::MetricsFile;
+pub(crate) use rules::Rules;

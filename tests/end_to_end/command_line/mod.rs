@@ -17,6 +17,7 @@ mod runs;
 mod scenarios;
 mod self_test;
 mod settings_files;
+mod tracking;
 mod usage;
 mod walk;
 mod workflows;

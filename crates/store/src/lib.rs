@@ -6,6 +6,7 @@ mod calls;
 #[expect(unreachable_pub, reason = "what SeaORM derives beside them is public")]
 mod entities;
 mod error;
+mod metrics;
 mod migrations;
 mod open;
 mod runs;
@@ -15,6 +16,7 @@ mod workflows;
 
 pub use calls::{CallFilter, CallRecord};
 pub use error::StoreError;
+pub use metrics::MetricRecord;
 pub use open::Store;
 pub use runs::{Run, RunState};
 pub use workflows::Workflow;

@@ -12,8 +12,10 @@ struct Migration {
     indices: fn() -> Vec<IndexCreateStatement>,
 }
 
-const MIGRATIONS: [Migration; 1] =
-    [Migration { name: "0001_runs", tables: first_tables, indices: first_indices }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { name: "0001_runs", tables: first_tables, indices: first_indices },
+    Migration { name: "0002_metrics", tables: metric_tables, indices: metric_indices },
+];
 
 /// Makes the steps that were not made yet, each whole or not at all.
 pub(crate) async fn migrate(connection: &DatabaseConnection) -> Result<(), DbErr> {
@@ -117,4 +119,30 @@ fn first_indices() -> Vec<IndexCreateStatement> {
         .col("number")
         .to_owned();
     vec![by_kind, by_section]
+}
+
+fn metric_tables() -> Vec<TableCreateStatement> {
+    let metrics = Table::create()
+        .table("metrics")
+        .col(ColumnDef::new("id").integer().not_null().auto_increment().primary_key())
+        .col(text("run"))
+        .col(number("cycle"))
+        .col(number("at_ms"))
+        .col(text("module"))
+        .col(text("scenario"))
+        .col(text("name"))
+        .col(ColumnDef::new("value").double().not_null())
+        .to_owned();
+    vec![metrics]
+}
+
+fn metric_indices() -> Vec<IndexCreateStatement> {
+    let by_name = Index::create()
+        .name("metrics_by_name")
+        .table("metrics")
+        .col("name")
+        .col("module")
+        .col("id")
+        .to_owned();
+    vec![by_name]
 }

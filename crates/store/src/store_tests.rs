@@ -7,7 +7,7 @@ use menace_model::calls::OutcomeKind;
 use menace_model::ids::RunId;
 use serde_json::json;
 
-use crate::{CallFilter, CallRecord, Run, RunState, Store, StoreError};
+use crate::{CallFilter, CallRecord, MetricRecord, Run, RunState, Store, StoreError};
 
 const ADDRESS: &str = "sqlite:///menace.db";
 
@@ -185,4 +185,25 @@ async fn a_page_of_a_million() {
     let clock = Instant::now();
     store.kinds(&run.id).await.unwrap();
     println!("counts: {:.1} ms", clock.elapsed().as_secs_f64() * 1e3);
+}
+
+#[tokio::test]
+async fn metrics_are_read_in_their_order() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open("sqlite:///metrics.db", directory.path()).await.unwrap();
+    let record = |cycle: u64, module: &str, name: &str| MetricRecord {
+        run: "r".into(),
+        cycle,
+        at_ms: 1,
+        module: module.into(),
+        scenario: String::new(),
+        name: name.into(),
+        value: cycle as f64 / 3.0,
+    };
+    let many: Vec<MetricRecord> = (0..5_000).map(|cycle| record(cycle, "a.py", "reliability")).collect();
+    store.add_metrics(&many).await.unwrap();
+    store.add_metrics(&[record(1, "", "reliability"), record(1, "a.py", "roi")]).await.unwrap();
+    assert_eq!(store.metrics("reliability", "a.py").await.unwrap(), many);
+    assert_eq!(store.metrics("reliability", "").await.unwrap().len(), 1);
+    assert!(store.metrics("luck", "").await.unwrap().is_empty());
 }

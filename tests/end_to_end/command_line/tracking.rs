@@ -69,6 +69,7 @@ fn runs_are_cycles_with_metrics_roi_and_a_forecast() {
     assert_eq!(data(&tree, "threshold_log.jsonl").lines().count(), 2);
     let logged = std::fs::read_to_string(tree.work().join("forecasts.jsonl")).unwrap();
     assert_eq!(logged.lines().count(), 2);
+    assert!(tree.work().join("sandbox_data/metrics.db").is_file());
     tree.menace(["roi", "forecast"]).run().success().shows(&["Predicted ROI: 0.", "model"]);
     tree.menace(["roi", "rank"]).run().success().shows(&["prices.py"]);
     let shown = run(&tree, &[]).exits_with(1);
@@ -281,4 +282,27 @@ fn a_change_of_a_workflow_is_felt_by_those_that_share_modules() {
         .run()
         .exits_with(2)
         .says(&["no workflow 'sell'"]);
+}
+
+#[test]
+fn borderline_modules_get_a_small_run_of_their_own() {
+    let tree = tree();
+    let report = tree
+        .reading("run", ["--preset-file", "few.json", "--runs", "3", "--json"])
+        .variable("MICROPILOT_MODE", "auto")
+        .variable("BORDERLINE_RAROI_THRESHOLD", "0.99")
+        .variable("SANDBOX_RESOURCE_DB", "resources.db")
+        .run()
+        .exits_with(1)
+        .json();
+    let last = &report["runs"][2]["roi"]["modules"][0];
+    assert_eq!(last["borderline"], "terminated", "nothing has a RAROI of 0.99: {last}");
+    let lines = data(&tree, "borderline_bucket.jsonl");
+    assert!(
+        lines.contains(r#""status":"candidate""#) && lines.contains(r#""status":"terminated""#),
+        "{lines}"
+    );
+    assert!(tree.work().join("resources.db").is_file());
+    let kept: Value = serde_json::from_str(&data(&tree, "roi_history.json")).unwrap();
+    assert_eq!(kept["cycles"].as_array().unwrap().len(), 3, "a small run is no cycle");
 }

@@ -1,6 +1,6 @@
 //! `borderline_bucket.jsonl`: a line for each candidate, every time something is known about it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use menace_model::settings::MicropilotMode;
 use menace_tracker::roi::{Borderline, BorderlineRules, Placed};
@@ -38,8 +38,7 @@ fn read(path: &Path) -> Borderline {
     bucket
 }
 
-/// Puts those that are not good enough into the bucket, or decides about those that were there: a run of its own is what a
-/// cycle is. Gives what became of each that is in the bucket.
+/// Puts those that are not good enough into the bucket, and gives those that wait there now.
 pub(crate) fn considered(
     configuration: &Configuration,
     modules: impl Iterator<Item = (String, f64, Option<f64>)>,
@@ -49,27 +48,40 @@ pub(crate) fn considered(
     if settings.micropilot_mode == MicropilotMode::Off {
         return Ok(Vec::new());
     }
-    let rules = BorderlineRules {
-        raroi: settings.borderline_raroi_threshold,
-        confidence: settings.borderline_confidence_threshold.get(),
-    };
-    let path = configuration.data_directory().join("borderline_bucket.jsonl");
+    let (path, rules) = place(configuration);
     let mut bucket = read(&path);
     let mut placed = Vec::new();
     for (name, raroi, confidence) in modules {
         // Before the first forecast nothing is known about how sure anything is.
         let Some(confidence) = confidence else { continue };
-        let is_waiting = bucket.waiting().any(|(waiting, _)| waiting == name);
-        let decides = is_waiting && settings.micropilot_mode == MicropilotMode::Auto;
-        let status = if decides {
-            bucket.decide(&name, raroi, confidence, &rules)
-        } else if bucket.consider(&name, raroi, confidence, &rules) {
-            Placed::Candidate
-        } else {
-            continue;
-        };
-        append_line(&path, &Line { workflow: name.clone(), raroi, confidence, status, at_ms })?;
-        placed.push((name, status));
+        if bucket.consider(&name, raroi, confidence, &rules) {
+            let status = Placed::Candidate;
+            append_line(&path, &Line { workflow: name.clone(), raroi, confidence, status, at_ms })?;
+            placed.push((name, status));
+        }
     }
     Ok(placed)
+}
+
+/// What a small run of its own says about a candidate.
+pub(crate) fn decided(
+    configuration: &Configuration,
+    name: &str,
+    raroi: f64,
+    confidence: f64,
+    at_ms: i64,
+) -> anyhow::Result<Placed> {
+    let (path, rules) = place(configuration);
+    let status = read(&path).decide(name, raroi, confidence, &rules);
+    append_line(&path, &Line { workflow: name.to_owned(), raroi, confidence, status, at_ms })?;
+    Ok(status)
+}
+
+fn place(configuration: &Configuration) -> (PathBuf, BorderlineRules) {
+    let settings = &configuration.settings().roi;
+    let rules = BorderlineRules {
+        raroi: settings.borderline_raroi_threshold,
+        confidence: settings.borderline_confidence_threshold.get(),
+    };
+    (configuration.data_directory().join("borderline_bucket.jsonl"), rules)
 }

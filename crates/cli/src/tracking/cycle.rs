@@ -5,6 +5,7 @@ use std::path::Path;
 
 use menace_model::inventory::{Inventory, Module};
 use menace_runner::{Cell, RunReport, Strategy};
+use menace_store::{MetricRecord, Store};
 use menace_tracker::forecast::{Expected, Past, Question};
 use menace_tracker::history::{Cycle, History, Measured};
 use menace_tracker::measure::{
@@ -20,6 +21,7 @@ use super::energy::EnergyMeter;
 use super::files::{append_line, with_history};
 use super::forecasts::{ForecastReport, forecast_of};
 use super::plugins::{Extra, MetricsFile};
+use super::resources::{beside, with_this_run};
 use super::rules::Rules;
 use crate::calling::{Calling, now_ms};
 use crate::configuration::Configuration;
@@ -125,28 +127,39 @@ impl Tracker<'_> {
             let roi = seen.cycle(String::new(), &Extra::default()).0.roi.unwrap_or(before);
             self.metrics_file.collect(calling, report, &history, (before, roi)).await?
         };
+        let database = settings.roi.resource_db.as_deref().filter(|_| !self.is_partial);
+        let resources = with_this_run(database, report, cpu_seconds).await?;
         let add = |history: &mut History| {
             remember_best(history, &observed);
             let seen = Seen { tracker: self, observed: &observed, economy: &economy, history };
             let (cycle, mut found) = seen.cycle(run, &extra);
             found.energy_source = energy_source;
             found.problems = history.update(cycle);
-            self.conclude(history, &mut found)?;
+            self.conclude(history, &resources, &mut found)?;
             Ok(found)
         };
         if self.is_partial {
             return add(&mut History::default());
         }
-        with_history(&directory, &self.inventory.root, |history| {
+        let found = with_history(&directory, &self.inventory.root, |history| {
             let found = add(history)?;
             write_flags(&directory, history)?;
             self.log(&directory, &found)?;
             Ok(found)
-        })
+        })?;
+        let store = Store::open("sqlite:///metrics.db", &directory).await?;
+        store.add_metrics(&records(report, &found)).await?;
+        store.close().await?;
+        Ok(found)
     }
 
     /// What the history says now that this cycle is in it.
-    fn conclude(&self, history: &mut History, found: &mut CycleReport) -> anyhow::Result<()> {
+    fn conclude(
+        &self,
+        history: &mut History,
+        resources: &[Vec<f64>],
+        found: &mut CycleReport,
+    ) -> anyhow::Result<()> {
         found.cycle = history.cycles.len();
         found.delta = (history.roi_levels.len() > 1).then(|| history.roi_history.last().copied()).flatten();
         let thresholds = Thresholds::of(self.configuration, history);
@@ -164,7 +177,7 @@ impl Tracker<'_> {
         }
         found.converged = !found.modules.is_empty() && found.modules.iter().all(|row| row.complete.is_some());
         history.complete = complete;
-        found.forecast = next_of(history, "roi").filter(|_| !self.is_partial);
+        found.forecast = next_of(history, resources).filter(|_| !self.is_partial);
         if self.is_partial {
             return Ok(());
         }
@@ -207,16 +220,17 @@ impl Tracker<'_> {
     }
 }
 
-/// The forecast of a metric of a history; nothing if there is none.
-fn next_of(history: &History, metric: &str) -> Option<ForecastReport> {
-    let series = history.series(metric);
+/// The forecast of the ROI, with what cycles took beside it; nothing if there is nothing to say.
+fn next_of(history: &History, resources: &[Vec<f64>]) -> Option<ForecastReport> {
+    let series = history.series("roi");
+    let columns = beside(resources, series.len());
     let mut made = Past::default();
-    let came = history.forecasts(metric);
+    let came = history.forecasts("roi");
     for (at, (expected, value)) in came.iter().enumerate() {
         let before = if at == 0 { *value } else { came[at - 1].1 };
         made.add(expected, *value, before);
     }
-    forecast_of(metric, &Question::next(&series), made).ok()
+    forecast_of("roi", &Question { beside: &columns, ..Question::next(&series) }, made).ok()
 }
 
 /// The least CPU time of each section that was ever seen.
@@ -408,6 +422,31 @@ impl Seen<'_> {
             mapped: mapped(&self.tracker.configuration.data_directory()),
         })
     }
+}
+
+/// A row for every value of a cycle.
+fn records(report: &RunReport, found: &CycleReport) -> Vec<MetricRecord> {
+    let run = report.run.as_ref().map_or_else(String::new, ToString::to_string);
+    let (cycle, at_ms) = (found.cycle as u64, now_ms());
+    let record = |module: &str, scenario: &str, name: &str, value: f64| MetricRecord {
+        run: run.clone(),
+        cycle,
+        at_ms,
+        module: module.to_owned(),
+        scenario: scenario.to_owned(),
+        name: name.to_owned(),
+        value,
+    };
+    let mut all: Vec<MetricRecord> = found.roi.iter().map(|roi| record("", "", "roi", *roi)).collect();
+    all.extend(found.metrics.iter().map(|(name, value)| record("", "", name, *value)));
+    all.extend(found.scenarios.iter().map(|row| record("", &row.scenario, "roi", row.roi)));
+    for row in &found.modules {
+        all.push(record(&row.module, "", "roi", row.raroi.roi));
+        all.push(record(&row.module, "", "raroi", row.raroi.raroi));
+        all.extend(row.metrics.iter().map(|(name, value)| record(&row.module, "", name, *value)));
+        all.extend(row.scenarios.iter().map(|(scenario, roi)| record(&row.module, scenario, "roi", *roi)));
+    }
+    all
 }
 
 /// Modules of `module_map.json`; nothing if there is none.

@@ -7,8 +7,10 @@ mod energy;
 mod files;
 mod forecasts;
 mod plugins;
+mod resources;
 mod rules;
 
+pub(crate) use bucket::decided;
 pub(crate) use cycle::{CycleReport, ModuleRow, Tracker, synergy_rests};
 pub(crate) use energy::EnergyMeter;
 pub(crate) use files::{append_line, load_history, with_history};

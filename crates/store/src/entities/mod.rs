@@ -1,6 +1,7 @@
 //! The tables, as the rest of this crate sees them.
 
 pub(crate) mod call;
+pub(crate) mod metric;
 pub(crate) mod outcome;
 pub(crate) mod run;
 pub(crate) mod workflow;

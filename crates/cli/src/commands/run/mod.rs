@@ -10,8 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
 use menace_model::presets::Profile;
+use menace_model::settings::MicropilotMode;
 use menace_runner::{RunEnd, RunOptions, RunReport, Surroundings, Target, run as make_calls, targets};
 use menace_store::{Run as StoredRun, RunState, Store};
+use menace_tracker::roi::Placed;
 use tokio::sync::watch;
 
 use crate::arguments::{Repository, Run};
@@ -25,7 +27,7 @@ use crate::terminal::{note, print, print_json};
 
 use super::reading::{Purpose, read_repository};
 use super::usage::UsageError;
-use crate::tracking::{CycleReport, EnergyMeter, MetricsFile, Rules, Tracker};
+use crate::tracking::{CycleReport, EnergyMeter, MetricsFile, Rules, Tracker, decided};
 use presets::Asked;
 pub(super) use report::{input, report, shortened};
 
@@ -109,30 +111,79 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
     for round in 0..arguments.runs.max(1) {
         let mut settings = settings(configuration, arguments, &scan.inventory, &modules, round)?;
         (settings.python, settings.given) = (python.clone(), given.clone());
-        let id = new_id();
-        let stored = StoredRun {
-            id: id.clone(),
-            repository: scan.inventory.root.clone(),
-            state: RunState::Running,
-            seed: settings.seed,
-            began_ms: now_ms(),
-            ended_ms: None,
-            planned: 0,
-            options: serde_json::to_value(&settings)?,
-            report: None,
-        };
-        store.begin_run(&stored).await?;
-        let ledger = StoreLedger::new(store.clone(), id.clone(), settings.clone());
         let meter = EnergyMeter::start();
-        let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
+        let (id, end) = one(&scan.inventory, &settings, &calling, store).await?;
         let is_over = matches!(end, RunEnd::Interrupted { .. });
-        let cycle = worth.cycle(arguments, &end, !settings.modules.is_empty(), &meter, &calling).await?;
+        let mut cycle = worth.cycle(arguments, &end, !settings.modules.is_empty(), &meter, &calling).await?;
+        if let Some(cycle) = &mut cycle {
+            pilots(&worth, arguments, &settings, &calling, store, cycle).await?;
+        }
         ended.push(Ended { id, settings, end, cycle });
         if is_over {
             break;
         }
     }
     Ok(ended)
+}
+
+/// One run with these settings.
+async fn one(
+    inventory: &Inventory,
+    settings: &RunSettings,
+    calling: &Calling,
+    store: &Store,
+) -> anyhow::Result<(RunId, RunEnd)> {
+    let id = new_id();
+    let stored = StoredRun {
+        id: id.clone(),
+        repository: inventory.root.clone(),
+        state: RunState::Running,
+        seed: settings.seed,
+        began_ms: now_ms(),
+        ended_ms: None,
+        planned: 0,
+        options: serde_json::to_value(settings)?,
+        report: None,
+    };
+    store.begin_run(&stored).await?;
+    let ledger = StoreLedger::new(store.clone(), id.clone(), settings.clone());
+    let end = call_all(inventory, settings, calling, &ledger, &id).await?;
+    Ok((id, end))
+}
+
+/// Candidates that get a small run of their own in each cycle.
+const MOST_PILOTS: usize = 3;
+/// Far enough from the seeds of runs that its calls are others.
+const SEED_OF_PILOTS: u64 = 1_000_003;
+
+/// Modules that are borderline are run alone, with other calls, and promoted or given up, if that is wanted at once.
+async fn pilots(
+    worth: &Worth<'_>,
+    arguments: &Run,
+    settings: &RunSettings,
+    calling: &Calling,
+    store: &Store,
+    cycle: &mut CycleReport,
+) -> anyhow::Result<()> {
+    if worth.configuration.settings().roi.micropilot_mode != MicropilotMode::Auto {
+        return Ok(());
+    }
+    let waiting = cycle.modules.iter_mut().filter(|row| row.borderline == Some(Placed::Candidate));
+    for row in waiting.take(MOST_PILOTS) {
+        note(&format!("micro-pilot: {}", row.module));
+        let mut alone = settings.clone();
+        (alone.modules, alone.digest) = (vec![row.module.clone()], None);
+        alone.seed = alone.seed.wrapping_add(SEED_OF_PILOTS);
+        let meter = EnergyMeter::start();
+        let (_, end) = one(worth.inventory, &alone, calling, store).await?;
+        let Some(pilot) = worth.cycle(arguments, &end, true, &meter, calling).await? else { return Ok(()) };
+        let found = pilot.modules.iter().find(|pilot| pilot.module == row.module);
+        if let (Some(found), Some(confidence)) = (found, row.confidence) {
+            let raroi = found.raroi.raroi;
+            row.borderline = Some(decided(worth.configuration, &row.module, raroi, confidence, now_ms())?);
+        }
+    }
+    Ok(())
 }
 
 async fn resume(

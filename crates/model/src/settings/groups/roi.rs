@@ -96,6 +96,6 @@ settings! {
     /// Database with resource histories for forecasts
     resource_db: Option<PathBuf> = "" {
         env: "SANDBOX_RESOURCE_DB",
-        status: Planned,
+        status: Active,
     }
 }

@@ -1,0 +1,73 @@
+//! Metrics of cycles, one row for each value: what `metrics.db` is for.
+
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, TransactionTrait};
+
+use crate::entities::metric;
+use crate::{Store, StoreError};
+
+/// A value that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricRecord {
+    /// The run.
+    pub run: String,
+    /// Its cycle.
+    pub cycle: u64,
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    /// The module; empty for the repository.
+    pub module: String,
+    /// The scenario; empty for all.
+    pub scenario: String,
+    /// The metric, or `roi`, `raroi`.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// Rows that are written at once: SQLite takes 32,766 values in a statement.
+const AT_ONCE: usize = 2_000;
+
+impl Store {
+    /// Adds what a cycle measured, all of it or nothing.
+    pub async fn add_metrics(&self, records: &[MetricRecord]) -> Result<(), StoreError> {
+        let failed = || StoreError::query("store metrics");
+        let transaction = self.connection().begin().await.map_err(failed())?;
+        for some in records.chunks(AT_ONCE) {
+            let rows = some.iter().map(|record| metric::ActiveModel {
+                id: NotSet,
+                run: Set(record.run.clone()),
+                cycle: Set(record.cycle.cast_signed()),
+                at_ms: Set(record.at_ms),
+                module: Set(record.module.clone()),
+                scenario: Set(record.scenario.clone()),
+                name: Set(record.name.clone()),
+                value: Set(record.value),
+            });
+            metric::Entity::insert_many(rows).exec_without_returning(&transaction).await.map_err(failed())?;
+        }
+        transaction.commit().await.map_err(failed())
+    }
+
+    /// All values of a metric of a module (or, with an empty name, of the repository), in their order.
+    pub async fn metrics(&self, name: &str, module: &str) -> Result<Vec<MetricRecord>, StoreError> {
+        let rows = metric::Entity::find()
+            .filter(metric::Column::Name.eq(name))
+            .filter(metric::Column::Module.eq(module))
+            .order_by_asc(metric::Column::Id)
+            .all(self.connection());
+        let rows = rows.await.map_err(StoreError::query("read metrics"))?;
+        Ok(rows
+            .into_iter()
+            .map(|row| MetricRecord {
+                run: row.run,
+                cycle: row.cycle.cast_unsigned(),
+                at_ms: row.at_ms,
+                module: row.module,
+                scenario: row.scenario,
+                name: row.name,
+                value: row.value,
+            })
+            .collect())
+    }
+}

@@ -11,7 +11,7 @@ SHOP = Path(__file__).resolve().parents[2] / "examples" / "shop"
 SEED = ("--seed", "1")
 
 # Names of runs and calls are new each time, and so is how long something took.
-NEW_EACH_TIME = {"run", "call", "replay", "seconds", "wall_ms", "cpu_ms", "started", "finished"}
+NEW_EACH_TIME = {"run", "call", "replay", "seconds", "wall_ms", "cpu_ms", "started", "finished", "roi"}
 # A message can have a duration in it, or the number of a thread, which is an address.
 NEW_IN_MESSAGES = re.compile(r"\d+(\.\d+)? m?s\b|\b\d{12,}\b|0x[0-9a-f]+")
 

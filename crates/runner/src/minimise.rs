@@ -90,6 +90,10 @@ pub(crate) async fn minimise(
         }
         break;
     }
+    if best.stub == call.stub {
+        // It was made alone already.
+        return Ok(Again::Smallest(Box::new((best, first))));
+    }
     // What fails among others has to fail alone, as it will when somebody replays it.
     let of_best = outcome_of(executor, &best).await?;
     if failure.is_of(&of_best) {

@@ -177,14 +177,11 @@ pub fn robustness<'cell, 'all: 'cell>(cells: impl Iterator<Item = &'cell &'all O
     mean(&all)
 }
 
-/// Failures of each hundred calls of a kind.
+/// Failures of each hundred hostile and wrong calls.
 pub fn failures_of_100(cells: &[&ObservedCell]) -> f64 {
-    let of = |kind: CellKind| {
-        let meant = cells.iter().filter(|cell| cell.is(kind));
-        let (n, well) = meant.fold((0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well));
-        if n == 0 { 0.0 } else { 100.0 * (n - well) as f64 / n as f64 }
-    };
-    of(CellKind::Hostile) + of(CellKind::Misuse)
+    let meant = cells.iter().filter(|cell| matches!(cell.kind, CellKind::Hostile | CellKind::Misuse));
+    let (n, well) = meant.fold((0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well));
+    if n == 0 { 0.0 } else { 100.0 * (n - well) as f64 / n as f64 }
 }
 
 fn by_scenario(cells: &[&ObservedCell]) -> BTreeMap<String, f64> {

@@ -99,8 +99,9 @@ fn shop() -> Tree {
 }
 
 /// A report without what is different each time: names and times.
+/// What a run is worth follows from what its calls took, which is never the same.
 fn without_names(mut report: Value) -> Value {
-    report.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "run" | "seconds"));
+    report.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "run" | "seconds" | "roi"));
     for list in ["failures", "flaky"] {
         for failure in report[list].as_array_mut().unwrap() {
             failure.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "call" | "replay"));

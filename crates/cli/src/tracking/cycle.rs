@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use super::completion::{Thresholds, reason, write_flags};
 use super::energy::EnergyMeter;
-use super::files::{append_line, with_history};
+use super::files::{append_line, peek, with_history};
 use super::forecasts::{ForecastReport, forecast_of};
 use super::plugins::{Extra, MetricsFile};
 use super::resources::{beside, with_this_run};
@@ -121,7 +121,7 @@ impl Tracker<'_> {
         let run = report.run.as_ref().map_or_else(String::new, ToString::to_string);
         // Plugins are asked with what was known before, and without holding the history for so long.
         let extra = {
-            let history = with_history(&directory, &self.inventory.root, |history| Ok(history.clone()))?;
+            let history = peek(&directory, &self.inventory.root);
             let seen = Seen { tracker: self, observed: &observed, economy: &economy, history: &history };
             let before = history.roi_levels.last().copied().unwrap_or(0.0);
             let roi = seen.cycle(String::new(), &Extra::default()).0.roi.unwrap_or(before);

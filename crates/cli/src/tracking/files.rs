@@ -30,6 +30,14 @@ fn in_directory(path: &Path) -> PathBuf {
     if inside.is_file() { inside } else { path.join("roi_history.json") }
 }
 
+/// The history of a directory as it is; an empty one if there is none of this repository that can be read.
+pub(super) fn peek(directory: &Path, repository: &str) -> History {
+    let text = std::fs::read_to_string(directory.join("roi_history.json")).unwrap_or_default();
+    let is_ours = |history: &History| history.repository.as_deref().is_none_or(|known| known == repository);
+    // Whoever changes it says what is wrong with it.
+    read(&text).ok().filter(is_ours).unwrap_or_default()
+}
+
 /// Changes the history of a directory. A file that cannot be read is put aside, and said so; nothing of it is lost.
 pub(crate) fn with_history<T>(
     directory: &Path,

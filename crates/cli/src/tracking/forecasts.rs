@@ -10,7 +10,8 @@ pub(crate) struct ForecastReport {
     pub(crate) metric: String,
     /// Values that it is known from.
     pub(crate) values: usize,
-    /// The model.
+    /// How its model is called.
+    #[serde(rename = "model_name")]
     pub(crate) model: String,
     /// What comes next.
     #[serde(flatten)]

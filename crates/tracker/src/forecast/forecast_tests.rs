@@ -52,6 +52,69 @@ fn as_close_as_statsmodels() {
     }
 }
 
+#[test]
+fn what_cannot_be_continued_is_said() {
+    let of = |series: &[f64]| forecast(&Question::next(series));
+    assert_eq!(of(&[]), Err(ForecastError::Empty));
+    assert_eq!(of(&[0.1, f64::NAN]), Err(ForecastError::NotFinite(1)));
+    assert_eq!(of(&[f64::INFINITY]), Err(ForecastError::NotFinite(0)));
+    let short = [vec![1.0]];
+    let beside = Question { beside: &short, ..Question::next(&[0.1, 0.2]) };
+    assert_eq!(forecast(&beside), Err(ForecastError::Beside(0)));
+    let sure = Question { confidence: 1.0, ..Question::next(&[0.1, 0.2]) };
+    assert_eq!(forecast(&sure), Err(ForecastError::Confidence));
+}
+
+#[test]
+fn few_values_have_a_named_fallback() {
+    let one = forecast(&Question::next(&[0.5])).unwrap();
+    assert_eq!((one.model, one.steps[0].interval, one.past.count), (Model::LastValue, None, 0));
+    let two = forecast(&Question::next(&[0.5, 0.7])).unwrap();
+    assert_eq!(two.model, Model::LastValue, "{two:?}");
+    let same = forecast(&Question::next(&[0.5; 30])).unwrap();
+    assert_eq!(same.steps[0].interval, Some((0.5, 0.5)));
+    assert!(same.reason.unwrap().contains("the same"));
+    let line = forecast(&Question::next(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6])).unwrap();
+    assert_eq!(line.model, Model::Linear);
+    assert!((line.steps[0].value - 0.7).abs() < 1e-9, "{line:?}");
+}
+
+#[test]
+fn what_is_seen_beside_a_series_helps() {
+    let mut numbers = Numbers(9);
+    let load: Vec<f64> = (0..60).map(|_| numbers.normal()).collect();
+    let series: Vec<f64> = load.iter().map(|load| 1.0 + 2.0 * load + 0.1 * numbers.normal()).collect();
+    let beside = [load.clone()];
+    let with = forecast(&Question { beside: &beside, ..Question::next(&series) }).unwrap();
+    let without = forecast(&Question::next(&series)).unwrap();
+    let width = |forecast: &Forecast| forecast.steps[0].interval.map(|(low, high)| high - low).unwrap();
+    assert!(matches!(with.model, Model::Arima(_)) && width(&with) < width(&without) / 3.0, "{with:?}");
+}
+
+#[test]
+fn the_last_value_is_used_when_it_was_closer() {
+    let mut numbers = Numbers(12);
+    let yielded = (0..40)
+        .map(|_| simulated(2, 30, &mut numbers))
+        .filter(|walk| {
+            let found = forecast(&Question::next(walk)).unwrap();
+            let says_so = found.reason.as_deref().is_some_and(|reason| reason.contains("was closer"));
+            assert_eq!(says_so, found.model == Model::LastValue, "{found:?}");
+            says_so
+        })
+        .count();
+    assert!(yielded > 5, "nothing is known better about a walk by chance: {yielded} of 40");
+}
+
+#[test]
+fn a_long_series_is_quick() {
+    let mut numbers = Numbers(3);
+    let long = simulated(1, 10_000, &mut numbers);
+    let began = std::time::Instant::now();
+    forecast(&Question::next(&long)).unwrap();
+    assert!(began.elapsed() < std::time::Duration::from_millis(500), "{:?}", began.elapsed());
+}
+
 /// Series as metrics are: noise, what returns slowly, what wanders, what rises.
 fn simulated(kind: usize, length: usize, numbers: &mut Numbers) -> Vec<f64> {
     let (mut value, mut series) = (0.0, Vec::new());

@@ -21,6 +21,8 @@ pub use past::Past;
 
 use crate::statistics::{is_constant, mean, slope, standard_deviation, student_quantile};
 
+/// Values that are looked at: what was long ago says little about what comes next, and costs as much.
+const LONGEST: usize = 200;
 /// Fewer values are continued by a line.
 const FEW: usize = 10;
 /// The last places at which candidates are asked what came next, and the share of a series that these may be.
@@ -137,6 +139,9 @@ fn adjusted_criterion(likelihood: f64, coefficients: usize, values: usize) -> Op
 /// Continues a series.
 pub fn forecast(question: &Question) -> Result<Forecast, ForecastError> {
     check(question)?;
+    let skipped = question.series.len().saturating_sub(LONGEST);
+    let beside: Vec<Vec<f64>> = question.beside.iter().map(|column| column[skipped..].to_vec()).collect();
+    let question = &Question { series: &question.series[skipped..], beside: &beside, ..*question };
     let (series, few) = (question.series, question.series.len() < FEW);
     if is_constant(series) {
         let reason = if series.len() == 1 { "there is one value" } else { "all values are the same" };

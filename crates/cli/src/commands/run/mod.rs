@@ -118,6 +118,7 @@ async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) ->
         if let Some(cycle) = &mut cycle {
             pilots(&worth, arguments, &settings, &calling, store, cycle).await?;
         }
+        keep(store, &id, &end, cycle.as_ref()).await?;
         ended.push(Ended { id, settings, end, cycle });
         if is_over {
             break;
@@ -211,7 +212,24 @@ async fn resume(
     let meter = EnergyMeter::start();
     let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
     let cycle = worth.cycle(arguments, &end, !settings.modules.is_empty(), &meter, &calling).await?;
+    keep(store, &id, &end, cycle.as_ref()).await?;
     Ok(Ended { id, settings, end, cycle })
+}
+
+/// The report with what the run is worth, as it is printed and stored.
+fn with_worth(report: &RunReport, cycle: Option<&CycleReport>) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(report)?;
+    value["roi"] = serde_json::to_value(cycle)?;
+    Ok(value)
+}
+
+/// Stores what a run is worth beside what it found.
+async fn keep(store: &Store, id: &RunId, end: &RunEnd, cycle: Option<&CycleReport>) -> anyhow::Result<()> {
+    if let RunEnd::Finished(report) = end {
+        let report = with_worth(report, cycle)?;
+        store.set_run_state(id, RunState::Finished, Some(now_ms()), Some(&report)).await?;
+    }
+    Ok(())
 }
 
 fn settings(
@@ -340,9 +358,7 @@ fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> an
                 if exit == Exit::Done && (!report.failures.is_empty() || is_incomplete) {
                     exit = Exit::Found;
                 }
-                let mut value = serde_json::to_value(&**report)?;
-                value["roi"] = serde_json::to_value(cycle)?;
-                reports.push(value);
+                reports.push(with_worth(report, cycle.as_ref())?);
             }
         }
     }

@@ -87,8 +87,8 @@ fn what_is_seen_beside_a_series_helps() {
     let beside = [load.clone()];
     let with = forecast(&Question { beside: &beside, ..Question::next(&series) }).unwrap();
     let without = forecast(&Question::next(&series)).unwrap();
-    let width = |forecast: &Forecast| forecast.steps[0].interval.map(|(low, high)| high - low).unwrap();
-    assert!(matches!(with.model, Model::Arima(_)) && width(&with) < width(&without) / 3.0, "{with:?}");
+    let span = |forecast: &Forecast| forecast.steps[0].interval.map(|(low, high)| high - low).unwrap();
+    assert!(matches!(with.model, Model::Arima(_)) && span(&with) < span(&without) / 3.0, "{with:?}");
 }
 
 #[test]

@@ -120,6 +120,12 @@ fn histories_are_asked_also_those_of_the_first_editions() {
     drawn.shows(&["synergy_roi", "-0.300", "│", "too few"]);
     tree.menace(["synergy-metrics", "--file", "run1", "--plot", "bars.svg"]).run().success();
     assert!(std::fs::read_to_string(tree.work().join("bars.svg")).unwrap().contains("<rect"));
+    tree.menace(["synergy-metrics", "--file", "run1", "--plot", "bars.png"]).run().success();
+    assert!(std::fs::read(tree.work().join("bars.png")).unwrap().starts_with(b"\x89PNG"));
+    tree.menace(["synergy-metrics", "--file", "run1", "--plot", "bars.gif"])
+        .run()
+        .exits_with(2)
+        .says(&[".svg or .png"]);
 }
 
 #[test]

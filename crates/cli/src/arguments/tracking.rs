@@ -87,7 +87,7 @@ pub(crate) struct SynergyMetrics {
     /// The length of the moving average
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) window: u16,
-    /// Draw bars here, or into a file that ends in .svg
+    /// Draw bars here, or into a file that ends in .svg or .png
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     #[expect(clippy::option_option, reason = "not asked for, asked for, and with a file")]
     pub(crate) plot: Option<Option<PathBuf>>,

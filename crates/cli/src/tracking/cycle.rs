@@ -6,7 +6,7 @@ use std::path::Path;
 use menace_model::inventory::{Inventory, Module};
 use menace_runner::{Cell, RunReport, Strategy};
 use menace_store::{MetricRecord, Store};
-use menace_tracker::forecast::{Expected, Past, Question};
+use menace_tracker::forecast::{Expected, Model, Past, Question};
 use menace_tracker::history::{Cycle, History, Measured};
 use menace_tracker::measure::{
     CellKind, Code, Economy, Measurement, ObservedCell, ObservedRecovery, failures_of_100, measure,
@@ -19,7 +19,7 @@ use serde::Serialize;
 use super::completion::{Thresholds, reason, write_flags};
 use super::energy::EnergyMeter;
 use super::files::{append_line, peek, with_history};
-use super::forecasts::{ForecastReport, forecast_of};
+use super::forecasts::ForecastReport;
 use super::plugins::{Extra, MetricsFile};
 use super::resources::{beside, with_this_run};
 use super::rules::Rules;
@@ -178,6 +178,11 @@ impl Tracker<'_> {
         found.converged = !found.modules.is_empty() && found.modules.iter().all(|row| row.complete.is_some());
         history.complete = complete;
         found.forecast = next_of(history, resources).filter(|_| !self.is_partial);
+        let names: Vec<String> = history.metrics_history.keys().cloned().collect();
+        let model = |name: &String| Some((name.clone(), history.next(name, &[])?.model));
+        let made: Vec<(String, Model)> = names.iter().filter_map(model).collect();
+        history.remember(made.iter().map(|(name, model)| (name.as_str(), *model)));
+        history.remember(found.forecast.iter().map(|report| ("roi", report.forecast.model)));
         if self.is_partial {
             return Ok(());
         }
@@ -230,7 +235,7 @@ fn next_of(history: &History, resources: &[Vec<f64>]) -> Option<ForecastReport> 
         let before = if at == 0 { *value } else { came[at - 1].1 };
         made.add(expected, *value, before);
     }
-    forecast_of("roi", &Question { beside: &columns, ..Question::next(&series) }, made).ok()
+    Some(ForecastReport::new("roi", series.len(), history.next("roi", &columns)?, made))
 }
 
 /// The least CPU time of each section that was ever seen.
@@ -458,9 +463,7 @@ fn mapped(directory: &Path) -> Option<BTreeSet<String>> {
 
 /// What was expected of this cycle before it was made.
 fn expected(history: &History, metric: &str) -> Option<Expected> {
-    let series = history.series(metric);
-    let forecast = menace_tracker::forecast::forecast(&Question::next(&series)).ok()?;
-    forecast.steps.first().copied()
+    history.next(metric, &[])?.steps.first().copied()
 }
 
 fn names(cells: &[&ObservedCell]) -> BTreeSet<String> {

@@ -32,20 +32,24 @@ pub(crate) fn forecast_of(
     question: &Question,
     made: Past,
 ) -> Result<ForecastReport, ForecastError> {
-    let found = forecast(question)?;
-    Ok(ForecastReport {
-        metric: metric.to_owned(),
-        values: question.series.len(),
-        model: found.model.name(),
-        mae: found.past.mae(),
-        beats_last_value_by: found.past.beats_last_value_by(),
-        coverage: found.past.coverage(),
-        forecast: found,
-        made,
-    })
+    Ok(ForecastReport::new(metric, question.series.len(), forecast(question)?, made))
 }
 
 impl ForecastReport {
+    /// Of a forecast that was made from so many values.
+    pub(crate) fn new(metric: &str, values: usize, forecast: Forecast, made: Past) -> Self {
+        Self {
+            metric: metric.to_owned(),
+            values,
+            model: forecast.model.name(),
+            mae: forecast.past.mae(),
+            beats_last_value_by: forecast.past.beats_last_value_by(),
+            coverage: forecast.past.coverage(),
+            forecast,
+            made,
+        }
+    }
+
     /// In one line, such as `0.62 (90 % interval 0.58 … 0.66), model ETS(A,N,N), MAE 0.02, beats last value by 31 %`.
     pub(crate) fn line(&self) -> String {
         let Some(next) = self.forecast.steps.first() else { return "nothing".to_owned() };

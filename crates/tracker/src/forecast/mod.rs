@@ -245,11 +245,9 @@ fn yield_to_last_value(question: &Question, found: Forecast) -> Forecast {
     if !is_beaten || found.model == Model::LastValue {
         return found;
     }
-    let reason = format!(
-        "the last value was closer than {} at the last {} places",
-        found.model.name(),
-        found.past.count
-    );
+    let places =
+        if found.past.count == 1 { "place".to_owned() } else { format!("{} places", found.past.count) };
+    let reason = format!("the last value was closer than {} at the last {places}", found.model.name());
     let mut yielded = expect(question, question.series, Model::LastValue);
     yielded.past = past(question, Model::LastValue);
     yielded.reason = Some(reason);

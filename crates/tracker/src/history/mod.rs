@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::Expected;
+use crate::forecast::{Expected, Forecast, Model, Question, forecast};
 use crate::metrics::is_possible;
 
 pub use questions::{
@@ -51,10 +51,25 @@ pub struct History {
     pub best_cpu_ms: BTreeMap<String, f64>,
     /// Modules that are complete, and why.
     pub complete: BTreeMap<String, String>,
+    /// The models that were chosen for forecasts, so that they need not be looked for each time.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub models: BTreeMap<String, KnownModel>,
     /// The repository that this is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
 }
+
+/// A model that was chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct KnownModel {
+    /// Which.
+    pub model: Model,
+    /// How many values there were.
+    pub values: usize,
+}
+
+/// A choice is made again after so many more values.
+const CHOICE_HOLDS: usize = 5;
 
 /// When a cycle was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,6 +161,7 @@ impl Default for History {
             scenario_synergy: BTreeMap::new(),
             best_cpu_ms: BTreeMap::new(),
             complete: BTreeMap::new(),
+            models: BTreeMap::new(),
             repository: None,
         }
     }
@@ -205,6 +221,26 @@ impl History {
             return self.synergy_history.iter().filter_map(|synergy| synergy.get(metric).copied()).collect();
         }
         self.metrics_history.get(metric).into_iter().flatten().filter_map(|value| *value).collect()
+    }
+
+    /// What comes next in a metric, with what was seen beside it; by the model that was chosen before, if that is not long
+    /// ago. Nothing if there is nothing to say.
+    pub fn next(&self, metric: &str, beside: &[Vec<f64>]) -> Option<Forecast> {
+        let series = self.series(metric);
+        let holds = |known: &&KnownModel| series.len() < known.values + CHOICE_HOLDS;
+        let known = self.models.get(metric).filter(holds).map(|known| known.model);
+        forecast(&Question { beside, known, ..Question::next(&series) }).ok()
+    }
+
+    /// Remembers the models of forecasts that were just made.
+    pub fn remember<'name>(&mut self, made: impl IntoIterator<Item = (&'name str, Model)>) {
+        for (metric, model) in made {
+            let values = self.series(metric).len();
+            let is_new = |known: &KnownModel| values >= known.values + CHOICE_HOLDS;
+            if values > CHOICE_HOLDS && self.models.get(metric).is_none_or(is_new) {
+                self.models.insert(metric.to_owned(), KnownModel { model, values });
+            }
+        }
     }
 
     /// What was expected and what came, for each cycle that has both.

@@ -1,5 +1,6 @@
 //! `menace roi`, `menace rank-…`, `menace synergy…`, `menace truth`: questions about histories.
 
+mod picture;
 mod plot;
 mod ranks;
 mod synergy;
@@ -145,13 +146,15 @@ fn reliable(history: &History, metric: &str, is_json: bool) -> anyhow::Result<Ex
         }))?;
         return Ok(Exit::Done);
     }
+    let is_worse = past.beats_last_value_by().is_some_and(|by| by < 0.0);
+    let yardstick = if is_worse { "worse than the last value by" } else { "beats last value by" };
     let named =
         |name: &str, value: Option<String>| value.map_or(String::new(), |value| format!(" · {name} {value}"));
     print(&format!(
         "{metric}: reliability {value:.3} of {} forecasts{}{}{}\n",
         forecasts.len(),
         named("MAE", past.mae().map(|mae| format!("{mae:.3}"))),
-        named("beats last value by", past.beats_last_value_by().map(|by| format!("{:.0} %", by * 100.0))),
+        named(yardstick, past.beats_last_value_by().map(|by| format!("{:.0} %", by.abs() * 100.0))),
         named("intervals that held", past.coverage().map(|share| format!("{:.0} %", share * 100.0))),
     ))?;
     Ok(Exit::Done)

@@ -9,7 +9,7 @@ use menace_tracker::weights::{Learner, RegressionLearner, Sample, SynergyWeights
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{path, plot};
+use super::{path, picture, plot};
 use crate::arguments::{SynergyCommand, SynergyMetrics};
 use crate::calling::now_ms;
 use crate::commands::usage::UsageError;
@@ -39,12 +39,16 @@ pub(in crate::commands) fn metrics(
         return Err(UsageError::Tracking(problem.into()).into());
     }
     if let Some(Some(file)) = &arguments.plot {
-        if file.extension().is_none_or(|ending| ending != "svg") {
-            let problem = format!("{} cannot be drawn: the file has to end in .svg", file.display());
-            return Err(UsageError::Tracking(problem).into());
-        }
-        write_atomically(file, plot::svg(&rows).as_bytes())
-            .with_context(|| format!("failed to write {}", file.display()))?;
+        let bytes = match file.extension().and_then(|ending| ending.to_str()) {
+            Some("svg") => plot::svg(&rows).into_bytes(),
+            Some("png") => picture::png(&rows).context("failed to encode a picture")?,
+            _ => {
+                let problem =
+                    format!("{} cannot be drawn: the file has to end in .svg or .png", file.display());
+                return Err(UsageError::Tracking(problem).into());
+            }
+        };
+        write_atomically(file, &bytes).with_context(|| format!("failed to write {}", file.display()))?;
         note(&format!("drawn: {}", file.display()));
     }
     let rest = synergy_rests(configuration, &history);

@@ -33,9 +33,9 @@ class Bot:
     def __init__(self, forecasts):
         self.forecasts = forecasts
 
-    def predict_metric(self, name, _features=None):
-        """The forecast of a metric; of one that has no history it is 0.0, as there is nothing to say."""
-        return self.forecasts.get(name, 0.0)
+    def predict_metric(self, name, features=None):
+        """The forecast of a metric; of one that has no history yet it is the value now, the first of the features."""
+        return self.forecasts.get(name, features[0] if features else None)
 
 
 class Entry:

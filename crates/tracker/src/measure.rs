@@ -161,11 +161,7 @@ pub fn measure(
     found.note("code_quality", code.code_quality, "the file does not parse");
     found.note("security_score", code.security_score, "the file does not parse");
     found.note("safety_rating", safety_rating(cells), "no hostile or wrong call counts");
-    let risk = code.maintainability.zip(robustness(cells.iter())).map(|(maintainability, robustness)| {
-        // Without a history of changes there were none that are known.
-        0.2 * code.churn.unwrap_or(0.0) + 0.4 * (1.0 - maintainability) + 0.4 * (1.0 - robustness)
-    });
-    found.note("risk_index", risk, "the file does not parse, or no call counts");
+    found.note("risk_index", risk_index(code, cells), "the file does not parse, or no call counts");
     found.note("patch_complexity", None, "no patch was made");
     found
 }
@@ -182,6 +178,13 @@ pub fn failures_of_100(cells: &[&ObservedCell]) -> f64 {
     let meant = cells.iter().filter(|cell| matches!(cell.kind, CellKind::Hostile | CellKind::Misuse));
     let (n, well) = meant.fold((0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well));
     if n == 0 { 0.0 } else { 100.0 * (n - well) as f64 / n as f64 }
+}
+
+/// Churn, poor maintainability and failures by their weights. Without a history of changes the others count for it, as they
+/// do when a repository is read.
+fn risk_index(code: &Code, cells: &[&ObservedCell]) -> Option<f64> {
+    let others = 0.4 * (1.0 - code.maintainability?) + 0.4 * (1.0 - robustness(cells.iter())?);
+    Some(code.churn.map_or(others / 0.8, |churn| 0.2 * churn + others))
 }
 
 fn by_scenario(cells: &[&ObservedCell]) -> BTreeMap<String, f64> {
@@ -304,6 +307,18 @@ mod tests {
         found = of(&[ObservedCell { recovery: Some(recovered), ..cell("normal", 1, 1) }]);
         is(&found, "recovery_time", 0.2);
         is(&found, "antifragility", 0.25);
+    }
+
+    #[test]
+    fn risk_is_of_what_is_known() {
+        let cells = [cell("normal", 10, 5)];
+        let risk = |churn| {
+            let code = Code { maintainability: Some(0.5), churn, ..Code::default() };
+            measure(&cells.iter().collect::<Vec<_>>(), &code, &ECONOMY, &BTreeMap::new())
+                .get("risk_index")
+                .unwrap()
+        };
+        assert!((risk(Some(1.0)) - 0.6).abs() < 1e-12 && (risk(None) - 0.5).abs() < 1e-12);
     }
 
     #[test]

@@ -241,6 +241,8 @@ fn weights_are_shown_changed_and_remembered() {
     assert!(std::fs::read_to_string(tree.work().join("out.json")).unwrap().contains("2.5"));
     let overridden = tree.menace(["synergy", "show", "--json"]).variable("SYNERGY_WEIGHT_ROI", "0.5").run();
     assert_eq!(overridden.success().json()["weights"]["roi"], json!(0.5));
+    let wrong = tree.menace(["synergy", "show"]).variable("SYNERGY_WEIGHT_ROI", "11").run();
+    wrong.exits_with(2).says(&["SYNERGY_WEIGHT_ROI is 11"]);
     tree.menace(["synergy", "reset"]).run().success();
     let past = tree.menace(["synergy", "history", "--json"]).run().success().json();
     let by: Vec<&Value> = past["history"].as_array().unwrap().iter().map(|line| &line["by"]).collect();

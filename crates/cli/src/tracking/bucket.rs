@@ -21,7 +21,15 @@ struct Line {
 /// What is known about candidates: the lines in their order. A line that cannot be read is said, and passed over.
 fn read(path: &Path) -> Borderline {
     let mut bucket = Borderline::default();
-    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let text = match std::fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) => {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                tracing::warn!("{} is passed over: {error}", path.display());
+            }
+            String::new()
+        }
+    };
     for (number, line) in text.lines().enumerate() {
         match serde_json::from_str::<Line>(line) {
             Ok(line) => {

@@ -9,6 +9,7 @@ use menace_tracker::convergence::{
     scaled_tolerance,
 };
 use menace_tracker::history::{History, Tracked};
+use menace_tracker::statistics::one_sample;
 
 use crate::configuration::Configuration;
 
@@ -53,8 +54,9 @@ pub(crate) fn reason(
     let consecutive = settings.roi.roi_cycles as usize;
     // The first change is from nothing.
     let deltas = module.deltas.get(1..).unwrap_or_default();
-    if let Diminishing::Diminishing { mean, deviation } =
-        diminishing(deltas, consecutive, thresholds.roi, thresholds.roi.max(f64::EPSILON))
+    let found = diminishing(deltas, consecutive, thresholds.roi, thresholds.roi.max(f64::EPSILON));
+    if let Diminishing::Diminishing { mean, deviation } = found
+        && !is_certain(&deltas[deltas.len() - consecutive..], settings.roi.roi_confidence.get())
     {
         return Some(format!("changes of {mean:+.4} ± {deviation:.4} in {consecutive} cycles"));
     }
@@ -74,6 +76,14 @@ pub(crate) fn reason(
     }
 }
 
+/// Whether a change, however small, is there for certain: what gains steadily is not over.
+fn is_certain(deltas: &[f64], confidence: f64) -> bool {
+    match one_sample(deltas) {
+        Some(test) => test.p_value < 1.0 - confidence,
+        None => deltas.iter().any(|delta| *delta != 0.0),
+    }
+}
+
 /// Writes which modules are complete, one file for each, so that later cycles can skip them.
 pub(crate) fn write_flags(directory: &Path, history: &History) -> anyhow::Result<()> {
     let path = directory.join("complete.flags");
@@ -89,4 +99,17 @@ pub(crate) fn write_flags(directory: &Path, history: &History) -> anyhow::Result
     let mut text = serde_json::to_vec_pretty(&flags).context("flags are plain data")?;
     text.push(b'\n');
     write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_steady_gain_is_certain_and_noise_is_not() {
+        assert!(is_certain(&[0.001, 0.001, 0.001], 0.95));
+        assert!(is_certain(&[0.001, 0.0011, 0.0009, 0.001], 0.95));
+        assert!(!is_certain(&[0.001, -0.002, 0.001], 0.95));
+        assert!(!is_certain(&[0.0, 0.0, 0.0], 0.95));
+    }
 }

@@ -69,11 +69,21 @@ pub(crate) struct ModuleRow {
     pub(crate) needs_review: bool,
     pub(crate) vetoes: Vec<String>,
     pub(crate) missing: Vec<&'static str>,
+    /// The metric that costs most, and what to do about it.
+    pub(crate) weakest: Option<Weakest>,
     pub(crate) scenarios: BTreeMap<String, f64>,
     pub(crate) metrics: BTreeMap<&'static str, f64>,
     pub(crate) unavailable: BTreeMap<&'static str, &'static str>,
     pub(crate) borderline: Option<Placed>,
     pub(crate) complete: Option<String>,
+}
+
+/// The metric that costs most.
+#[derive(Debug, Serialize)]
+pub(crate) struct Weakest {
+    pub(crate) metric: &'static str,
+    pub(crate) value: f64,
+    pub(crate) hint: String,
 }
 
 /// A scenario.
@@ -348,6 +358,12 @@ impl Seen<'_> {
             metrics,
             entropy: module.entropy,
         };
+        let weakest = self
+            .tracker
+            .rules
+            .profile
+            .weakest(|name| measurement.get(name))
+            .map(|(metric, value, hint)| Weakest { metric, value, hint: hint.to_owned() });
         let row = ModuleRow {
             module: module.path.clone(),
             raroi,
@@ -356,6 +372,7 @@ impl Seen<'_> {
             needs_review: false,
             vetoes: level.vetoes,
             missing: level.missing,
+            weakest,
             scenarios,
             metrics: measurement.metrics,
             unavailable: measurement.unavailable,
@@ -471,7 +488,7 @@ fn names(cells: &[&ObservedCell]) -> BTreeSet<String> {
 }
 
 fn ranked(rows: Vec<ModuleRow>) -> Vec<ModuleRow> {
-    let scored = rows.iter().map(|row| (row.module.clone(), row.raroi.raroi, row.confidence.unwrap_or(1.0)));
+    let scored = rows.iter().map(|row| (row.module.clone(), row.raroi.raroi, row.confidence));
     let order = rank(scored);
     let mut by_name: BTreeMap<String, ModuleRow> =
         rows.into_iter().map(|row| (row.module.clone(), row)).collect();

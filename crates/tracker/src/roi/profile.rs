@@ -189,6 +189,18 @@ impl Profile {
         Some(Level { roi, vetoes, missing })
     }
 
+    /// The metric that costs most of what could be had, its value, and what to do about it; nothing if nothing is lost.
+    pub fn weakest(&self, metric: impl Fn(&str) -> Option<f64>) -> Option<(&'static str, f64, &str)> {
+        let lost = |(factor, weight): (&Factor, &f64)| {
+            let value = metric(factor.metric()).filter(|value| value.is_finite())?;
+            let share = factor.share(value);
+            let lost = if *weight < 0.0 { -weight * share } else { weight * (1.0 - share) };
+            (lost > 0.0).then_some((lost, factor.metric(), value))
+        };
+        let worst = self.weights.iter().filter_map(lost).max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((worst.1, worst.2, self.hint(worst.1)))
+    }
+
     /// What to do about a metric that is low.
     pub fn hint<'profile>(&'profile self, metric: &str) -> &'profile str {
         let own = self.hints.get(metric).map(String::as_str);
@@ -261,6 +273,21 @@ mod tests {
             "{level:?}"
         );
         assert!(profile.level(|_| Some(0.3)).unwrap().vetoes.is_empty());
+    }
+
+    #[test]
+    fn what_costs_most_is_named_with_a_hint() {
+        let mut profile = Profile::default();
+        let metrics = |name: &str| match name {
+            "reliability" => Some(0.5),
+            "maintainability" => Some(0.4),
+            _ => None,
+        };
+        let (name, value, hint) = profile.weakest(metrics).unwrap();
+        assert!(name == "reliability" && (value - 0.5).abs() < 1e-12 && hint.contains("menace show"));
+        profile.hints.insert("reliability".into(), "ask Ada".into());
+        assert_eq!(profile.weakest(metrics).unwrap().2, "ask Ada");
+        assert_eq!(profile.weakest(|_| None), None);
     }
 
     #[test]

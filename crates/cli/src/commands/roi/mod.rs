@@ -101,7 +101,7 @@ fn rank(history: &History, is_json: bool) -> anyhow::Result<Exit> {
     let modules = history.modules.iter().filter_map(|(name, tracked)| {
         let raroi = tracked.raroi.last().or(tracked.levels.last())?;
         let confidence = confidence(&tracked.levels, tracked.levels.get(1..).unwrap_or_default());
-        Some((name.clone(), *raroi, confidence.unwrap_or(1.0)))
+        Some((name.clone(), *raroi, confidence))
     });
     let rows = ranked(modules);
     if is_json {
@@ -119,7 +119,7 @@ fn rank(history: &History, is_json: bool) -> anyhow::Result<Exit> {
         table.row([
             row.name.clone().into(),
             format!("{:.3}", row.raroi).into(),
-            format!("{:.2}", row.confidence).into(),
+            row.confidence.map_or("–".to_owned(), |confidence| format!("{confidence:.2}")).into(),
             format!("{:.3}", row.score).into(),
             if row.needs_review { "review" } else { "" }.into(),
         ]);

@@ -97,7 +97,7 @@ pub(in crate::commands) fn weights(
     let directory = configuration.data_directory();
     let file = directory.join("synergy_weights.json");
     match command {
-        SynergyCommand::Show(output) => show(&effective(read(&file)?)?, output.json)?,
+        SynergyCommand::Show(output) => show(&effective(configuration, read(&file)?)?, output.json)?,
         SynergyCommand::Train(output) => {
             let history = load_history(&directory.join("roi_history.json"))?;
             let before = read(&file)?;
@@ -110,7 +110,7 @@ pub(in crate::commands) fn weights(
                 ))
             })?;
             write(&directory, &file, &trained, learner.name(), samples.len())?;
-            show(&effective(trained)?, output.json)?;
+            show(&effective(configuration, trained)?, output.json)?;
         }
         SynergyCommand::Export { file: to } => {
             let text = text_of(&read(&file)?)?;
@@ -162,15 +162,23 @@ fn read(file: &Path) -> anyhow::Result<SynergyWeights> {
     Ok(read)
 }
 
-/// What the environment says counts more than the file.
-fn effective(mut weights: SynergyWeights) -> anyhow::Result<SynergyWeights> {
-    for name in WEIGHED {
-        let variable = format!("SYNERGY_WEIGHT_{}", name.to_uppercase());
-        let Ok(text) = std::env::var(&variable) else { continue };
-        let is_set = text.trim().parse().is_ok_and(|weight| weights.set(name, weight));
-        if !is_set {
+/// What the settings say counts more than the file.
+fn effective(configuration: &Configuration, mut weights: SynergyWeights) -> anyhow::Result<SynergyWeights> {
+    let settings = &configuration.settings().synergy;
+    let asked = [
+        ("roi", settings.synergy_weight_roi),
+        ("efficiency", settings.synergy_weight_efficiency),
+        ("resilience", settings.synergy_weight_resilience),
+        ("antifragility", settings.synergy_weight_antifragility),
+        ("reliability", settings.synergy_weight_reliability),
+        ("maintainability", settings.synergy_weight_maintainability),
+        ("throughput", settings.synergy_weight_throughput),
+    ];
+    for (name, weight) in asked.into_iter().filter_map(|(name, weight)| Some((name, weight?))) {
+        if !weights.set(name, weight) {
+            let variable = format!("SYNERGY_WEIGHT_{}", name.to_uppercase());
             return Err(UsageError::Tracking(format!(
-                "{variable} is '{text}', and a weight is from 0 to 10"
+                "{variable} is {weight}, and a weight is from 0 to 10"
             ))
             .into());
         }

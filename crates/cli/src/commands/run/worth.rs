@@ -92,6 +92,23 @@ fn modules(cycle: &CycleReport, top: usize) -> String {
     format!("\n{title}  {roi} {} in cycle {}\n", delta(cycle.delta), cycle.cycle)
         + &table.text()
         + &rest(cycle.modules.len(), top)
+        + &hints(cycle)
+}
+
+/// What to do about the modules that are worth least.
+fn hints(cycle: &CycleReport) -> String {
+    let least = cycle.modules.iter().rev().filter_map(|row| Some((row, row.weakest.as_ref()?))).take(3);
+    let mut table = Table::new(&[("", Align::Left), ("", Align::Left), ("", Align::Left)]);
+    let mut count = 0;
+    for (row, weakest) in least {
+        count += 1;
+        table.row([
+            row.module.clone().into(),
+            format!("{} {}", weakest.metric, number(weakest.value)).into(),
+            Cell::styled(weakest.hint.clone(), Style::Dim),
+        ]);
+    }
+    if count == 0 { String::new() } else { format!("\n{}\n{}", styled("Look at", Style::Bold), table.text()) }
 }
 
 /// What is to be said about a module: a veto, that it is complete, that it waits, or that somebody should look.

@@ -59,7 +59,7 @@ settings! {
     /// Confidence of the test that flags a module as finished, from 0 to 1
     roi_confidence: Probability = "0.95" {
         env: "ROI_CONFIDENCE",
-        status: Planned,
+        status: Active,
     }
 
     /// Consecutive cycles under the ROI threshold that end a run

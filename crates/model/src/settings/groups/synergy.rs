@@ -60,6 +60,48 @@ settings! {
         status: Active,
     }
 
+    /// How much synergy of ROI counts, from 0 to 10; nothing means what was learned
+    synergy_weight_roi: Option<f64> = "" {
+        env: "SYNERGY_WEIGHT_ROI",
+        status: Active,
+    }
+
+    /// How much synergy of efficiency counts, from 0 to 10; nothing means what was learned
+    synergy_weight_efficiency: Option<f64> = "" {
+        env: "SYNERGY_WEIGHT_EFFICIENCY",
+        status: Active,
+    }
+
+    /// How much synergy of resilience counts, from 0 to 10; nothing means what was learned
+    synergy_weight_resilience: Option<f64> = "" {
+        env: "SYNERGY_WEIGHT_RESILIENCE",
+        status: Active,
+    }
+
+    /// How much synergy of antifragility counts, from 0 to 10; nothing means what was learned
+    synergy_weight_antifragility: Option<f64> = "" {
+        env: "SYNERGY_WEIGHT_ANTIFRAGILITY",
+        status: Active,
+    }
+
+    /// How much synergy of reliability counts, from 0 to 10; nothing means what was learned
+    synergy_weight_reliability: Option<f64> = "" {
+        env: "SYNERGY_WEIGHT_RELIABILITY",
+        status: Active,
+    }
+
+    /// How much synergy of maintainability counts, from 0 to 10; nothing means what was learned
+    synergy_weight_maintainability: Option<f64> = "" {
+        env: "SYNERGY_WEIGHT_MAINTAINABILITY",
+        status: Active,
+    }
+
+    /// How much synergy of throughput counts, from 0 to 10; nothing means what was learned
+    synergy_weight_throughput: Option<f64> = "" {
+        env: "SYNERGY_WEIGHT_THROUGHPUT",
+        status: Active,
+    }
+
     /// Train the synergy weights in the background
     auto_train_synergy: bool = "0" {
         env: "AUTO_TRAIN_SYNERGY",

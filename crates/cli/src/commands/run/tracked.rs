@@ -1,0 +1,123 @@
+//! Runs and what they are worth.
+
+use std::collections::BTreeMap;
+
+use menace_model::ids::RunId;
+use menace_model::inventory::Inventory;
+use menace_model::settings::MicropilotMode;
+use menace_runner::{RunEnd, RunReport};
+use menace_store::{RunState, Store};
+use menace_tracker::roi::Placed;
+
+use super::one;
+use crate::arguments::Run;
+use crate::calling::{Calling, RunSettings, now_ms};
+use crate::configuration::Configuration;
+use crate::terminal::note;
+use crate::tracking::{CycleReport, EnergyMeter, MetricsFile, Rules, Tracker, decided};
+
+/// What is needed to say what runs are worth. Read before the first call, so that wrong files are said at once.
+pub(super) struct Worth<'a> {
+    configuration: &'a Configuration,
+    inventory: &'a Inventory,
+    rules: Rules,
+    metrics_file: MetricsFile,
+    workflows: BTreeMap<String, Vec<String>>,
+}
+
+impl<'a> Worth<'a> {
+    pub(super) async fn of(
+        configuration: &'a Configuration,
+        inventory: &'a Inventory,
+        store: &Store,
+    ) -> anyhow::Result<Self> {
+        let stored = store.workflows().await?;
+        Ok(Self {
+            configuration,
+            inventory,
+            rules: Rules::read(configuration, std::path::Path::new(&inventory.root))?,
+            metrics_file: MetricsFile::read(configuration)?,
+            workflows: stored.into_iter().map(|workflow| (workflow.name, workflow.steps)).collect(),
+        })
+    }
+
+    pub(super) async fn cycle(
+        &self,
+        arguments: &Run,
+        end: &RunEnd,
+        is_partial: bool,
+        meter: &EnergyMeter,
+        calling: &Calling,
+    ) -> anyhow::Result<Option<CycleReport>> {
+        let RunEnd::Finished(report) = end else { return Ok(None) };
+        let tracker = Tracker {
+            configuration: self.configuration,
+            inventory: self.inventory,
+            rules: self.rules.clone(),
+            metrics_file: &self.metrics_file,
+            forecast_log: arguments.forecast_log.as_deref(),
+            is_partial,
+            workflows: self.workflows.clone(),
+        };
+        tracker.cycle(report, meter, calling).await.map(Some)
+    }
+}
+
+/// Candidates that get a small run of their own in each cycle.
+const MOST_PILOTS: usize = 3;
+/// Far enough from the seeds of runs that its calls are others.
+const SEED_OF_PILOTS: u64 = 1_000_003;
+
+/// Modules that are borderline are run alone, with other calls, and promoted or given up, if that is wanted at once.
+pub(super) async fn pilots(
+    worth: &Worth<'_>,
+    arguments: &Run,
+    settings: &RunSettings,
+    calling: &Calling,
+    store: &Store,
+    cycle: &mut CycleReport,
+) -> anyhow::Result<()> {
+    if worth.configuration.settings().roi.micropilot_mode != MicropilotMode::Auto {
+        return Ok(());
+    }
+    let waiting = cycle.modules.iter_mut().filter(|row| row.borderline == Some(Placed::Candidate));
+    for row in waiting.take(MOST_PILOTS) {
+        note(&format!("micro-pilot: {}", row.module));
+        let mut alone = settings.clone();
+        (alone.modules, alone.digest) = (vec![row.module.clone()], None);
+        alone.seed = alone.seed.wrapping_add(SEED_OF_PILOTS);
+        let meter = EnergyMeter::start();
+        let (_, end) = one(worth.inventory, &alone, calling, store).await?;
+        let Some(pilot) = worth.cycle(arguments, &end, true, &meter, calling).await? else { return Ok(()) };
+        let found = pilot.modules.iter().find(|pilot| pilot.module == row.module);
+        if let (Some(found), Some(confidence)) = (found, row.confidence) {
+            let raroi = found.raroi.raroi;
+            row.borderline = Some(decided(worth.configuration, &row.module, raroi, confidence, now_ms())?);
+        }
+    }
+    Ok(())
+}
+
+/// The report with what the run is worth, as it is printed and stored.
+pub(super) fn with_worth(
+    report: &RunReport,
+    cycle: Option<&CycleReport>,
+) -> anyhow::Result<serde_json::Value> {
+    let mut value = serde_json::to_value(report)?;
+    value["roi"] = serde_json::to_value(cycle)?;
+    Ok(value)
+}
+
+/// Stores what a run is worth beside what it found.
+pub(super) async fn keep(
+    store: &Store,
+    id: &RunId,
+    end: &RunEnd,
+    cycle: Option<&CycleReport>,
+) -> anyhow::Result<()> {
+    if let RunEnd::Finished(report) = end {
+        let report = with_worth(report, cycle)?;
+        store.set_run_state(id, RunState::Finished, Some(now_ms()), Some(&report)).await?;
+    }
+    Ok(())
+}

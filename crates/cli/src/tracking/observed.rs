@@ -1,0 +1,65 @@
+//! Reports and inventories as the tracker reads them.
+
+use menace_model::inventory::Module;
+use menace_runner::{Cell, Strategy};
+use menace_tracker::measure::{CellKind, Code, ObservedCell, ObservedRecovery};
+
+pub(super) fn code_of(module: &Module) -> Code {
+    Code {
+        maintainability: module.maintainability.map(|index| index / 100.0),
+        code_quality: module.code_quality,
+        security_score: module.security_score,
+        entropy: module.entropy,
+        churn: module.churn.as_ref().map(|churn| churn.ratio),
+    }
+}
+
+/// The code of a repository: the mean of its modules.
+pub(super) fn mean_code(modules: &[Module]) -> Code {
+    let mean = |value: fn(&Code) -> Option<f64>| {
+        let values: Vec<f64> = modules.iter().filter_map(|module| value(&code_of(module))).collect();
+        menace_tracker::statistics::mean(&values)
+    };
+    Code {
+        maintainability: mean(|code| code.maintainability),
+        code_quality: mean(|code| code.code_quality),
+        security_score: mean(|code| code.security_score),
+        entropy: mean(|code| code.entropy),
+        churn: mean(|code| code.churn),
+    }
+}
+
+pub(super) fn observed(cell: &Cell) -> ObservedCell {
+    let count = |kind: &str| cell.kinds.get(kind).copied().unwrap_or(0);
+    let usage = &cell.usage;
+    let kind = match usage.strategy {
+        _ if usage.is_ordinary => CellKind::Ordinary,
+        Some(Strategy::Hostile) => CellKind::Hostile,
+        Some(Strategy::Misuse) => CellKind::Misuse,
+        _ => CellKind::Fault,
+    };
+    let scenario = match &cell.severity {
+        Some(severity) => format!("{} ({severity})", cell.scenario),
+        None => cell.scenario.clone(),
+    };
+    ObservedCell {
+        section: cell.section.clone(),
+        scenario,
+        kind,
+        n: cell.n,
+        ended_well: count("ok") + count("rejected"),
+        flaky: count("flaky"),
+        denied: count("denied"),
+        cpu_seconds: usage.cpu_seconds,
+        gb_seconds: usage.gb_seconds,
+        cpu_ms_of_ok: usage.cpu_ms_of_ok,
+        throughput: usage.throughput,
+        network_latency_ms: cell.network_latency_ms,
+        recovery: cell.recovery.map(|recovery| ObservedRecovery {
+            before: recovery.before,
+            after: recovery.after,
+            seconds: recovery.recovery_ms.map(|milliseconds| milliseconds / 1e3),
+        }),
+        shapes: (usage.shapes_offered, usage.shapes_handled),
+    }
+}

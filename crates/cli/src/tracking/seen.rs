@@ -1,0 +1,237 @@
+//! From what a run saw to what a cycle measured.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use menace_model::inventory::Module;
+use menace_tracker::forecast::{Expected, Question};
+use menace_tracker::history::{Cycle, History, Measured};
+use menace_tracker::measure::{CellKind, Code, Economy, Measurement, ObservedCell, failures_of_100, measure};
+use menace_tracker::roi::{Raroi, Risks, confidence, rank};
+use menace_tracker::workflows::{Discrepancy, Known, discrepancies};
+
+use super::cycle::Tracker;
+use super::observed::{code_of, mean_code};
+use super::plugins::Extra;
+use super::report::{CycleReport, ModuleRow, ScenarioRow, Weakest};
+use crate::calling::now_ms;
+
+/// What a run saw, beside the history.
+pub(super) struct Seen<'a> {
+    pub(super) tracker: &'a Tracker<'a>,
+    pub(super) observed: &'a [ObservedCell],
+    pub(super) economy: &'a Economy,
+    pub(super) history: &'a History,
+}
+
+impl Seen<'_> {
+    pub(super) fn cycle(&self, run: String, extra: &Extra) -> (Cycle, CycleReport) {
+        let modules: Vec<(ModuleRow, Measured)> =
+            self.tracker.inventory.modules.iter().filter_map(|module| self.module(module)).collect();
+        let (rows, measured): (Vec<ModuleRow>, Vec<Measured>) = modules.into_iter().unzip();
+        let scenarios = self.scenarios();
+        let all: Vec<&ObservedCell> = self.observed.iter().collect();
+        let code = mean_code(&self.tracker.inventory.modules);
+        let whole = measure(&all, &code, self.economy, &self.history.best_cpu_ms);
+        let mut metrics: BTreeMap<String, f64> =
+            whole.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let mut unavailable = whole.unavailable.clone();
+        match self.projected(&metrics) {
+            Some(value) => drop(metrics.insert("projected_lucrativity".to_owned(), value)),
+            None => {
+                unavailable.insert("projected_lucrativity", "there is nothing to forecast it from yet");
+            }
+        }
+        metrics.extend(extra.metrics.clone());
+        let found = self.discrepancies(&metrics);
+        metrics.insert("discrepancy_count".to_owned(), found.len() as f64);
+        let roi = self.tracker.rules.profile.level(|name| metrics.get(name).copied()).map(|level| level.roi);
+        let cycle = Cycle {
+            at_ms: now_ms(),
+            run,
+            roi,
+            modules: measured,
+            scenarios: scenarios
+                .iter()
+                .map(|row| Measured { name: row.scenario.clone(), roi: row.roi, ..Measured::default() })
+                .collect(),
+            metrics: metrics.clone(),
+            predicted_roi: expected(self.history, "roi"),
+            predicted_metrics: metrics
+                .keys()
+                .filter_map(|name| Some((name.clone(), expected(self.history, name)?)))
+                .chain(
+                    extra
+                        .predictions
+                        .iter()
+                        .map(|(name, value)| (name.clone(), Expected { value: *value, interval: None })),
+                )
+                .collect(),
+        };
+        let report = CycleReport {
+            cycle: 0,
+            roi,
+            delta: None,
+            metrics,
+            unavailable,
+            energy_source: "",
+            modules: ranked(rows),
+            scenarios,
+            forecast: None,
+            discrepancies: found,
+            roi_threshold: 0.0,
+            synergy_threshold: 0.0,
+            converged: false,
+            problems: Vec::new(),
+        };
+        (cycle, report)
+    }
+
+    /// What is measured of a module; nothing if none of its sections was called.
+    fn module(&self, module: &Module) -> Option<(ModuleRow, Measured)> {
+        let prefix = format!("{}:", module.name);
+        let cells: Vec<&ObservedCell> =
+            self.observed.iter().filter(|cell| cell.section.starts_with(&prefix)).collect();
+        if cells.iter().all(|cell| cell.n == 0) {
+            return None;
+        }
+        let code = code_of(module);
+        let measurement = measure(&cells, &code, self.economy, &self.history.best_cpu_ms);
+        let level = self.tracker.rules.profile.level(|name| measurement.get(name))?;
+        let tracked = self.history.modules.get(&module.path);
+        let risks = self.risks(module, &cells, &measurement);
+        let raroi = Raroi::new(level.roi, &risks);
+        let scenarios: BTreeMap<String, f64> = names(&cells)
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), self.under(&name, &cells, &code)?)))
+            .collect();
+        // How well its ROI could have been forecast: by the last value, until forecasts of modules are kept.
+        let levels = tracked.map_or(&[][..], |tracked| tracked.levels.as_slice());
+        let confidence = confidence(levels, levels.get(1..).unwrap_or_default());
+        let metrics = measurement.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let measured = Measured {
+            name: module.path.clone(),
+            roi: level.roi,
+            raroi: Some(raroi.raroi),
+            scenarios: scenarios.clone().into_iter().collect(),
+            metrics,
+            entropy: module.entropy,
+        };
+        let weakest = self
+            .tracker
+            .rules
+            .profile
+            .weakest(|name| measurement.get(name))
+            .map(|(metric, value, hint)| Weakest { metric, value, hint: hint.to_owned() });
+        let row = ModuleRow {
+            module: module.path.clone(),
+            raroi,
+            delta: None,
+            confidence,
+            needs_review: false,
+            vetoes: level.vetoes,
+            missing: level.missing,
+            weakest,
+            scenarios,
+            metrics: measurement.metrics,
+            unavailable: measurement.unavailable,
+            borderline: None,
+            complete: None,
+        };
+        Some((row, measured))
+    }
+
+    fn risks(&self, module: &Module, cells: &[&ObservedCell], measurement: &Measurement) -> Risks {
+        let (n, well, flaky) = cells
+            .iter()
+            .fold((0, 0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well, sum.2 + cell.flaky));
+        let share = |count: usize| if n == 0 { 0.0 } else { count as f64 / n as f64 };
+        let deltas = self.history.modules.get(&module.path).and_then(|tracked| tracked.deltas.get(1..));
+        Risks {
+            error_rate: share(n - well),
+            flaky_rate: share(flaky),
+            severity: self.tracker.rules.severities.of(&module.path),
+            deltas: deltas.unwrap_or_default().to_vec(),
+            safety_rating: measurement.get("safety_rating"),
+            security_score: measurement.get("security_score"),
+            failures_of_100: failures_of_100(cells),
+            ..Risks::default()
+        }
+    }
+
+    /// The ROI of cells under one scenario: their robustness there is their reliability.
+    fn under(&self, scenario: &str, cells: &[&ObservedCell], code: &Code) -> Option<f64> {
+        let of_scenario: Vec<ObservedCell> = cells
+            .iter()
+            .filter(|cell| cell.scenario == scenario)
+            .map(|cell| ObservedCell { kind: CellKind::Ordinary, ..(*cell).clone() })
+            .collect();
+        let measurement =
+            measure(&of_scenario.iter().collect::<Vec<_>>(), code, self.economy, &self.history.best_cpu_ms);
+        self.tracker.rules.profile.level(|name| measurement.get(name)).map(|level| level.roi)
+    }
+
+    fn scenarios(&self) -> Vec<ScenarioRow> {
+        let all: Vec<&ObservedCell> = self.observed.iter().collect();
+        let code = mean_code(&self.tracker.inventory.modules);
+        let row = |scenario: String| {
+            let roi = self.under(&scenario, &all, &code)?;
+            Some(ScenarioRow { scenario, roi, delta: None })
+        };
+        names(&all).into_iter().filter_map(row).collect()
+    }
+
+    /// Profitability in the next cycle, this one included.
+    fn projected(&self, metrics: &BTreeMap<String, f64>) -> Option<f64> {
+        let mut series = self.history.series("profitability");
+        series.extend(metrics.get("profitability"));
+        let forecast = menace_tracker::forecast::forecast(&Question::next(&series)).ok()?;
+        forecast.steps.first().map(|step| step.value.min(1.0))
+    }
+
+    fn discrepancies(&self, metrics: &BTreeMap<String, f64>) -> Vec<Discrepancy> {
+        let inventory = self.tracker.inventory;
+        let sections = inventory.modules.iter().flat_map(|module| {
+            module.sections.iter().map(move |section| format!("{}:{}", module.name, section.name))
+        });
+        discrepancies(&Known {
+            sections: sections.collect(),
+            workflows: self.tracker.workflows.clone(),
+            metrics: metrics.clone(),
+            cycles: self.history.cycles.iter().map(|cycle| cycle.number).collect(),
+            modules: inventory.modules.iter().map(|module| module.path.clone()).collect(),
+            mapped: mapped(&self.tracker.configuration.data_directory()),
+        })
+    }
+}
+
+/// Modules of `module_map.json`; nothing if there is none.
+fn mapped(directory: &Path) -> Option<BTreeSet<String>> {
+    let text = std::fs::read_to_string(directory.join("module_map.json")).ok()?;
+    let map: serde_json::Value = serde_json::from_str(&text).ok()?;
+    Some(map.get("modules")?.as_object()?.keys().cloned().collect())
+}
+
+/// What was expected of this cycle before it was made.
+fn expected(history: &History, metric: &str) -> Option<Expected> {
+    history.next(metric, &[])?.steps.first().copied()
+}
+
+fn names(cells: &[&ObservedCell]) -> BTreeSet<String> {
+    cells.iter().filter(|cell| cell.n > 0).map(|cell| cell.scenario.clone()).collect()
+}
+
+fn ranked(rows: Vec<ModuleRow>) -> Vec<ModuleRow> {
+    let scored = rows.iter().map(|row| (row.module.clone(), row.raroi.raroi, row.confidence));
+    let order = rank(scored);
+    let mut by_name: BTreeMap<String, ModuleRow> =
+        rows.into_iter().map(|row| (row.module.clone(), row)).collect();
+    order
+        .into_iter()
+        .filter_map(|ranked| {
+            let mut row = by_name.remove(&ranked.name)?;
+            row.needs_review = ranked.needs_review;
+            Some(row)
+        })
+        .collect()
+}

@@ -79,6 +79,7 @@ mod tests {
                 paired_verdict(&before, &after, 0, *number as u64).unwrap().is_better()
             })
             .count();
+        println!("{better} of 1000");
         assert!(better <= 10, "{better} of 1000");
     }
 

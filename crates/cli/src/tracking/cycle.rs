@@ -6,7 +6,7 @@ use std::path::Path;
 use menace_model::inventory::Inventory;
 use menace_runner::RunReport;
 use menace_store::Store;
-use menace_tracker::forecast::{Model, Past};
+use menace_tracker::forecast::Model;
 use menace_tracker::history::History;
 use menace_tracker::measure::{CellKind, Economy, ObservedCell};
 use menace_tracker::{Prices, convergence};
@@ -79,7 +79,7 @@ impl Tracker<'_> {
             Ok(found)
         };
         if self.is_partial {
-            return add(&mut History::default());
+            return add(&mut peek(&directory, &self.inventory.root));
         }
         let found = with_history(&directory, &self.inventory.root, |history| {
             let found = add(history)?;
@@ -169,12 +169,7 @@ impl Tracker<'_> {
 fn next_of(history: &History, resources: &[Vec<f64>]) -> Option<ForecastReport> {
     let series = history.series("roi");
     let columns = beside(resources, series.len());
-    let mut made = Past::default();
-    let came = history.forecasts("roi");
-    for (at, (expected, value)) in came.iter().enumerate() {
-        let before = if at == 0 { *value } else { came[at - 1].1 };
-        made.add(expected, *value, before);
-    }
+    let made = history.made("roi");
     Some(ForecastReport::new("roi", series.len(), history.next("roi", &columns)?, made))
 }
 

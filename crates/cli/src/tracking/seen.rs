@@ -207,9 +207,14 @@ impl Seen<'_> {
 
 /// Modules of `module_map.json`; nothing if there is none.
 fn mapped(directory: &Path) -> Option<BTreeSet<String>> {
-    let text = std::fs::read_to_string(directory.join("module_map.json")).ok()?;
-    let map: serde_json::Value = serde_json::from_str(&text).ok()?;
-    Some(map.get("modules")?.as_object()?.keys().cloned().collect())
+    let path = directory.join("module_map.json");
+    let text = std::fs::read_to_string(&path).ok()?;
+    let map: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
+    let modules = map["modules"].as_object();
+    if modules.is_none() {
+        tracing::warn!("{} has no modules, and is not compared with the repository", path.display());
+    }
+    Some(modules?.keys().cloned().collect())
 }
 
 /// What was expected of this cycle before it was made.

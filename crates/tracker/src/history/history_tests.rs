@@ -102,6 +102,8 @@ fn scenarios_and_synergy_are_ranked() {
     }
     assert_eq!(rank_scenarios(std::slice::from_ref(&history))[0].scenario, "hostile_input");
     assert_eq!(rank_scenario_synergy(std::slice::from_ref(&history), "roi")[0].scenario, "normal");
+    let twice = rank_synergy(&[history.clone(), history.clone()], "roi");
+    assert!(twice.iter().all(|rank| rank.count == 4 && (rank.total + 2.2).abs() < 1e-12), "{twice:?}");
     let summary = summarise_synergy(&history, 3);
     assert_eq!((summary.len(), summary[0].count), (1, 2));
 }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::forecast::{Expected, Forecast, Model, Question, forecast};
+use crate::forecast::{Expected, Forecast, Model, Past, Question, forecast};
 use crate::metrics::is_possible;
 
 pub use questions::{
@@ -241,6 +241,15 @@ impl History {
                 self.models.insert(metric.to_owned(), KnownModel { model, values });
             }
         }
+    }
+
+    /// How the forecasts did that were really made, beside the value before each; the first has none before it.
+    pub fn made(&self, metric: &str) -> Past {
+        let mut past = Past::default();
+        for pair in self.forecasts(metric).windows(2) {
+            past.add(&pair[1].0, pair[1].1, pair[0].1);
+        }
+        past
     }
 
     /// What was expected and what came, for each cycle that has both.

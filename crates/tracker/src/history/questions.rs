@@ -1,6 +1,6 @@
 //! What histories say about scenarios and synergy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -56,13 +56,12 @@ pub fn rank_synergy(histories: &[History], metric: &str) -> Vec<ScenarioRank> {
     for history in histories {
         let values = history.series(&synergy_name(metric));
         let sum: f64 = values.iter().sum();
-        for name in history.scenarios.keys().chain(history.scenario_synergy.keys()) {
-            let is_new = !totals.contains_key(name.as_str());
+        let names: BTreeSet<&String> =
+            history.scenarios.keys().chain(history.scenario_synergy.keys()).collect();
+        for name in names {
             let (total, count, _) = totals.entry(name).or_default();
-            if is_new || !history.scenarios.contains_key(name) {
-                *total += sum;
-                *count += values.len();
-            }
+            *total += sum;
+            *count += values.len();
         }
     }
     sorted(totals)

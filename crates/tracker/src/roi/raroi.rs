@@ -92,6 +92,8 @@ pub struct Raroi {
     pub stability: f64,
     /// What is left for how safe it is.
     pub safety: f64,
+    /// Factors that are assumed, because nothing was measured for them yet.
+    pub assumed: Vec<&'static str>,
     /// What costs most, the worst first.
     pub bottlenecks: Vec<Bottleneck>,
 }
@@ -121,8 +123,19 @@ impl Raroi {
         let factor = rollback * stability * safety;
         let raroi = if roi > 0.0 { roi * factor } else { roi };
         let bottlenecks = bottlenecks(rollback, stability, safety);
-        Self { roi, raroi, rollback_probability, rollback, stability, safety, bottlenecks }
+        let assumed = assumed(risks, last);
+        Self { roi, raroi, rollback_probability, rollback, stability, safety, assumed, bottlenecks }
     }
+}
+
+/// Without patches the chance of a rollback is the prior, without changes nothing varies, without ratings nothing is unsafe.
+fn assumed(risks: &Risks, last: &[f64]) -> Vec<&'static str> {
+    let unknown = [
+        ("rollback", risks.kept + risks.reverted == 0),
+        ("stability", last.len() < 2),
+        ("safety", risks.safety_rating.is_none() && risks.security_score.is_none()),
+    ];
+    unknown.into_iter().filter(|(_, is_unknown)| *is_unknown).map(|(name, _)| name).collect()
 }
 
 fn safety(risks: &Risks) -> f64 {
@@ -172,6 +185,8 @@ mod tests {
             assert_eq!(risky.bottlenecks[0].factor, factor, "{risky:?}");
         }
         assert!((Raroi::new(-1.0, &calm).raroi + 1.0).abs() < 1e-12, "a veto stays one");
+        assert_eq!(best.assumed, ["stability"]);
+        assert_eq!(Raroi::new(0.8, &Risks::default()).assumed, ["rollback", "stability", "safety"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ mod truth;
 use std::path::PathBuf;
 
 use menace_tracker::convergence::reliability;
-use menace_tracker::forecast::{Past, Question};
+use menace_tracker::forecast::Question;
 use menace_tracker::history::History;
 use menace_tracker::roi::{confidence, rank as ranked};
 use serde_json::json;
@@ -63,7 +63,7 @@ fn forecast(configuration: &Configuration, arguments: &Forecast) -> anyhow::Resu
 }
 
 fn said(history: &History, metric: &str, question: &Question, is_json: bool) -> anyhow::Result<Exit> {
-    let report = forecast_of(metric, question, made(history, metric)).map_err(|error| {
+    let report = forecast_of(metric, question, history.made(metric)).map_err(|error| {
         let known: Vec<&str> = history.metrics_history.keys().map(String::as_str).collect();
         let of = if question.series.is_empty() && !known.is_empty() && metric != "roi" {
             format!("; it has {}", known.join(", "))
@@ -85,16 +85,6 @@ fn said(history: &History, metric: &str, question: &Question, is_json: bool) -> 
     }
     print(&text)?;
     Ok(Exit::Done)
-}
-
-/// How forecasts did that runs really made.
-fn made(history: &History, metric: &str) -> Past {
-    let mut past = Past::default();
-    let came = history.forecasts(metric);
-    for pair in came.windows(2) {
-        past.add(&pair[1].0, pair[1].1, pair[0].1);
-    }
-    past
 }
 
 fn rank(history: &History, is_json: bool) -> anyhow::Result<Exit> {
@@ -138,7 +128,7 @@ fn reliable(history: &History, metric: &str, is_json: bool) -> anyhow::Result<Ex
         ))
         .into());
     };
-    let past = made(history, metric);
+    let past = history.made(metric);
     if is_json {
         print_json(&json!({
             "version": 1, "metric": metric, "reliability": value, "forecasts": forecasts.len(),

@@ -74,7 +74,11 @@ fn modules(cycle: &CycleReport, top: usize) -> String {
         ("", Align::Left),
     ]);
     for row in cycle.modules.iter().take(top) {
-        let bottleneck = row.raroi.bottlenecks.first();
+        // What was measured says more than what is assumed.
+        let is_assumed = |factor: &str| row.raroi.assumed.contains(&factor);
+        let mut bottlenecks = row.raroi.bottlenecks.iter();
+        let measured = bottlenecks.clone().find(|one| !is_assumed(one.factor));
+        let bottleneck = measured.or_else(|| bottlenecks.next());
         table.row([
             row.module.clone().into(),
             format!("{:.3}", row.raroi.roi).into(),
@@ -82,7 +86,10 @@ fn modules(cycle: &CycleReport, top: usize) -> String {
             format!("{:.3}", row.raroi.raroi).into(),
             row.confidence.map_or("–".to_owned(), |confidence| format!("{confidence:.2}")).into(),
             bottleneck
-                .map_or(String::new(), |one| format!("{} −{:.0} %", one.factor, one.costs * 100.0))
+                .map_or(String::new(), |one| {
+                    let assumed = if is_assumed(one.factor) { ", assumed" } else { "" };
+                    format!("{} −{:.0} %{assumed}", one.factor, one.costs * 100.0)
+                })
                 .into(),
             state(row),
         ]);

@@ -207,13 +207,15 @@ impl Profile {
         own.unwrap_or(match metric {
             "profitability" => "make calls cheaper, or let fewer of them fail",
             "efficiency" => "it was faster before: look at what changed since",
-            "reliability" => "menace show lists the calls that fail in ordinary circumstances",
+            "reliability" => "menace show RUN --calls --kind crash lists calls that fail",
             "resilience" => "catch what the failing scenarios raise, and try again",
             "maintainability" => "split the longest functions",
             "security_score" | "security" => "menace scan lists the findings",
             "safety_rating" => "check arguments before using them",
             "network_latency" | "latency" => "ask upstream less often, or keep answers",
-            "energy_consumption" | "energy" => "it computes for long: menace show lists the slowest calls",
+            "energy_consumption" | "energy" => {
+                "it computes for long: menace show RUN --calls says what its calls are"
+            }
             _ => "menace show says what was measured",
         })
     }

@@ -1,7 +1,7 @@
 //! One run of the binary, with an environment of its own and an end that is certain.
 
 use std::ffi::OsStr;
-use std::io::Read;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -18,6 +18,7 @@ const WALL_LIMIT: Duration = Duration::from_mins(1);
 pub struct Invocation {
     command: Command,
     wall_limit: Duration,
+    input: Option<Vec<u8>>,
 }
 
 /// How a run ended.
@@ -46,7 +47,7 @@ impl Invocation {
             .env("HOME", home)
             .env("XDG_CACHE_HOME", home.join("cache"));
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
-        Self { command, wall_limit: WALL_LIMIT }
+        Self { command, wall_limit: WALL_LIMIT, input: None }
     }
 
     /// Adds arguments.
@@ -70,6 +71,13 @@ impl Invocation {
         self
     }
 
+    /// What it reads from stdin; without it there is nothing to read.
+    #[must_use]
+    pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.input = Some(bytes.into());
+        self
+    }
+
     /// The run fails the test if it takes longer.
     #[must_use]
     pub fn wall_limit(mut self, limit: Duration) -> Self {
@@ -79,8 +87,13 @@ impl Invocation {
 
     /// Starts it and does not wait.
     pub fn start(mut self) -> Running {
-        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
+        self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("the binary under test can be started");
+        if let (Some(input), Some(mut pipe)) = (self.input, child.stdin.take()) {
+            // A run that does not read it all may end before.
+            std::thread::spawn(move || drop(pipe.write_all(&input)));
+        }
         let stdout = read_all(child.stdout.take().expect("stdout is a pipe"));
         let stderr = read_all(child.stderr.take().expect("stderr is a pipe"));
         Running { child, stdout, stderr, deadline: Instant::now() + self.wall_limit }

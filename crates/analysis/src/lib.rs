@@ -23,6 +23,7 @@ mod lint;
 pub mod map;
 mod measures;
 pub mod orphans;
+pub mod python;
 pub mod scan;
 mod sections;
 mod security;

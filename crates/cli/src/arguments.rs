@@ -1,7 +1,10 @@
 //! The command line.
 #![expect(clippy::doc_markdown, reason = "doc comments here are the help texts that users read")]
 
+mod auto;
+mod memory;
 mod network;
+mod patches;
 mod sandbox;
 mod tracking;
 
@@ -11,7 +14,10 @@ use clap::{Args, Parser, Subcommand};
 use menace_analysis::map::Algorithm;
 
 use crate::configuration::SettingFlags;
+pub(crate) use auto::{Auto, RunComplete};
+pub(crate) use memory::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, MemorySearch};
 pub(crate) use network::{NetworkArguments, Reach};
+pub(crate) use patches::{PatchesCommand, PatchesList};
 pub(crate) use sandbox::{Measure, SandboxBench, SandboxCommand, SandboxRun};
 pub(crate) use tracking::{
     Forecast, HistoryFile, RankScenarios, RankSynergy, RoiCommand, SynergyCommand, SynergyMetrics,
@@ -84,6 +90,14 @@ pub(crate) enum Command {
     },
     /// Call every function of a repository in sandboxes, under scenarios, and rank what fails
     Run(Run),
+    /// Measure, propose changes, prove them, keep the better ones on a branch, and stop when more is not worth its cost
+    #[command(aliases = ["full-autonomous-run", "run-autonomous"])]
+    Auto(Auto),
+    /// Measure under presets of a file and improve, as auto does
+    RunComplete(RunComplete),
+    /// What loops proposed and what came of it: list, show, revert
+    #[command(subcommand)]
+    Patches(PatchesCommand),
     /// Make one call of a run again, and show what came of it with its traceback
     Replay {
         /// The id of the call, such as c_01kbz7q3m9x4vt_3f
@@ -119,6 +133,9 @@ pub(crate) enum Command {
     /// Learn how what is measured becomes the ROI of the next cycle, and see whether that still holds
     #[command(subcommand)]
     Truth(TruthCommand),
+    /// Keep, find and forget what was asked and answered: fixes, insights, feedback, ways to improve
+    #[command(subcommand)]
+    Memory(MemoryCommand),
     /// Make and show presets: the circumstances under which functions are called
     #[command(subcommand)]
     Presets(PresetsCommand),
@@ -132,7 +149,7 @@ pub(crate) enum Command {
     },
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct JsonOutput {
     /// Print JSON on stdout
     #[arg(long)]
@@ -240,9 +257,16 @@ pub(crate) struct WorkflowsRun {
     /// Build workflows from the groups of modules instead
     #[arg(long)]
     pub(crate) dynamic_workflows: bool,
+    /// Also make them under this scenario, together and alone; can be repeated
+    #[arg(long = "scenario", value_name = "NAME", value_parser = SYNERGY_SCENARIOS)]
+    pub(crate) scenarios: Vec<String>,
     #[command(flatten)]
     pub(crate) common: WorkflowOptions,
 }
+
+/// What workflows are made under for their synergy, beside ordinary circumstances.
+const SYNERGY_SCENARIOS: [&str; 6] =
+    ["all", "concurrency_spike", "hostile_input", "schema_drift", "flaky_upstream", "user_misuse"];
 
 /// A workflow and how it is run.
 #[derive(Debug, Args)]
@@ -313,9 +337,9 @@ pub(crate) struct PresetsGenerate {
     pub(crate) seed: u64,
 }
 
-/// How to call what is in a repository.
-#[derive(Debug, Args)]
-pub(crate) struct Run {
+/// What to measure, and under what.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct MeasureOptions {
     #[command(flatten)]
     pub(crate) repository: Repository,
     /// Only these files, from the root of the repository; can be repeated or separated by commas
@@ -328,20 +352,14 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PATH")]
     pub(crate) python: Option<String>,
     /// How many runs follow each other, each with the next seed and the next --preset-file
-    #[arg(long, default_value_t = 1)]
-    pub(crate) runs: usize,
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) runs: Option<usize>,
     /// Presets to run under; can be repeated, and the runs of --runs take turns
     #[arg(long, value_name = "FILE")]
     pub(crate) preset_file: Vec<PathBuf>,
     /// How many presets are made by chance, or at most taken from a file
     #[arg(long, value_name = "COUNT")]
     pub(crate) preset_count: Option<usize>,
-    /// Go on with a run that was interrupted or whose process died
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["modules", "preset_file", "preset_count", "python", "runs"])]
-    pub(crate) resume: Option<String>,
-    /// Write a test of pytest for each failure into this directory
-    #[arg(long, value_name = "DIR")]
-    pub(crate) emit_tests: Option<PathBuf>,
     /// Add a line for each run to this file: its ROI, the forecast and the thresholds
     #[arg(long, value_name = "FILE")]
     pub(crate) forecast_log: Option<PathBuf>,
@@ -353,6 +371,19 @@ pub(crate) struct Run {
     pub(crate) top: usize,
     #[command(flatten)]
     pub(crate) output: JsonOutput,
+}
+
+/// How to call what is in a repository.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    #[command(flatten)]
+    pub(crate) measure: MeasureOptions,
+    /// Go on with a run that was interrupted or whose process died
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["modules", "preset_file", "preset_count", "python", "runs"])]
+    pub(crate) resume: Option<String>,
+    /// Write a test of pytest for each failure into this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) emit_tests: Option<PathBuf>,
 }
 
 /// What to show.
@@ -388,7 +419,7 @@ fn kind(name: &str) -> Result<menace_model::calls::OutcomeKind, String> {
 }
 
 /// What to read.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Repository {
     /// The repository; without it SANDBOX_REPO_PATH, else the working directory
     #[arg(value_name = "REPO")]

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use menace_analysis::scan::ScanError;
+use menace_engine::adaptation::PolicyError;
 use menace_model::ids::IdError;
 use menace_model::presets::PresetError;
 use menace_model::settings::SettingsError;
@@ -65,6 +66,7 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.is::<PresetError>()
             || cause.is::<IdError>()
             || matches!(cause.downcast_ref(), Some(RunError::PlanChanged))
+            || matches!(cause.downcast_ref(), Some(PolicyError::Foreign { .. } | PolicyError::Strategy(_)))
             || matches!(
                 cause.downcast_ref(),
                 Some(WorkflowError::NoSection(_) | WorkflowError::NotCallable { .. })

@@ -37,7 +37,10 @@ pub(crate) async fn look_again(
         while under_way.len() < options.parallel && !*surroundings.stop.borrow() {
             let Some(suspect) = waiting.pop_front() else { break };
             let executor = Arc::clone(surroundings.executor);
-            under_way.spawn(async move { (suspect.number, suspect.look_at(&executor).await) });
+            // One that another run has looked at already is only made once more.
+            let is_known = suspect.calls.iter().any(|(_, call)| surroundings.ledger.carried(call).is_some());
+            let calls = if is_known { 0 } else { options.shrinking };
+            under_way.spawn(async move { (suspect.number, suspect.look_at(&executor, calls).await) });
         }
         let Some(finished) = under_way.join_next().await else { break };
         let (number, seen) =
@@ -85,10 +88,11 @@ impl Suspect {
         Self { number, calls: std::iter::once(failure).chain(others).map(with_count).collect() }
     }
 
-    async fn look_at(self, executor: &Arc<dyn Execute>) -> Result<Seen, SandboxError> {
+    /// Spends so many calls on a smaller input.
+    async fn look_at(self, executor: &Arc<dyn Execute>, calls: usize) -> Result<Seen, SandboxError> {
         let mut differs = None;
         for (failure, call) in self.calls {
-            match minimise(executor, &call, &Likeness::of(&failure.verdict)).await? {
+            match minimise(executor, &call, &Likeness::of(&failure.verdict), calls).await? {
                 Again::Smallest(smallest) => {
                     let (call, outcome) = *smallest;
                     return Ok(Seen::Again(Box::new(failure), Box::new(call), Box::new(outcome)));

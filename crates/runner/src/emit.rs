@@ -11,6 +11,16 @@ use crate::call::Call;
 /// A test that fails as long as the call does; nothing for what only a sandbox can show: limits on CPU, memory and disk, and
 /// what it forbids.
 pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
+    regression_test_of(call, kind, reason, None)
+}
+
+/// A test that fails as long as the call does, and passes if it is refused with this exception, or ends well if there is none.
+pub fn regression_test_of(
+    call: &Call,
+    kind: OutcomeKind,
+    reason: &str,
+    refused: Option<&str>,
+) -> Option<String> {
     // Threads of such a test would each have an object of their own, and the failure is about one that they share.
     let shares_object = call.circumstances.burst.is_some() && call.stub.owner.is_some();
     if call.circumstances.limits != CallLimits::default() || shares_object {
@@ -23,7 +33,7 @@ pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
         OutcomeKind::Crash | OutcomeKind::Wrong if call.circumstances.burst.is_some() => {
             burst(call, &mut needs)
         }
-        OutcomeKind::Crash | OutcomeKind::Wrong => "    call()\n".to_owned(),
+        OutcomeKind::Crash | OutcomeKind::Wrong => refused.map_or_else(|| "    call()\n".to_owned(), refusal),
         OutcomeKind::Timeout => within(call, &mut needs),
         OutcomeKind::Oom
         | OutcomeKind::DiskFull
@@ -52,6 +62,16 @@ pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
         call.function.chars().map(|letter| if letter.is_alphanumeric() { letter } else { '_' }).collect();
     let _ = write!(file, "def test_{}():\n{test}", name.to_lowercase().trim_matches('_'));
     Some(file)
+}
+
+/// The call, which is refused.
+fn refusal(exception: &str) -> String {
+    let name = exception.rsplit('.').next().unwrap_or(exception);
+    format!(
+        "    try:\n        call()\n    except Exception as error:\n        assert type(error).__name__ == {0}, repr(error)\n    \
+         else:\n        raise AssertionError(\"not refused with \" + {0})\n",
+        literal(name)
+    )
 }
 
 const SETTLE: &str = "\

@@ -18,6 +18,7 @@ mod report;
 mod run;
 mod self_test;
 mod shrink;
+mod some;
 mod statistics;
 mod stubs;
 mod target;
@@ -30,7 +31,7 @@ pub use chance::Chance;
 pub use circumstances::{Burst, Circumstances, Counts, Proof, Upstream};
 pub use coverage::ModuleCoverage;
 pub use describe::describe;
-pub use emit::test_of;
+pub use emit::{regression_test_of, test_of};
 pub use execute::{Execute, Outcomes};
 pub use judge::judge;
 pub use minimise::outcome_of;
@@ -41,8 +42,9 @@ pub use recovery::Recovery;
 pub use report::{Cell, Failure, HarnessError, RunReport};
 pub use run::{Ledger, Progress, Recorded, RunEnd, RunError, RunOptions, Surroundings, Written, run};
 pub use self_test::{
-    JunitError, SuiteOptions, SuiteOutcome, TestCase, TestCounts, TestKind, read_junit, run_test_file,
+    JunitError, SuiteOptions, SuiteOutcome, TestCase, TestCounts, TestKind, read_junit, run_test_files,
 };
+pub use some::make_calls;
 pub use statistics::wilson;
 pub use stubs::{Constructors, GivenStub, Source, Strategy, Stub, stub};
 pub use target::{Target, roots, targets};

@@ -12,9 +12,7 @@ use crate::judge::judge;
 use crate::outcome::{CallOutcome, Measures, Verdict};
 use crate::shrink::smaller_stubs;
 
-/// Calls that may be spent on one failure.
-const MOST_CALLS: usize = 160;
-/// Of those that take all of their time or memory each time, fewer.
+/// Of calls that take all of their time or memory each time, fewer.
 const MOST_SLOW_CALLS: usize = 12;
 /// Calls that are tried together: the first of them that fails is taken, so that the result does not depend on time.
 const TOGETHER: usize = 8;
@@ -51,11 +49,12 @@ pub(crate) enum Again {
     Smallest(Box<(Call, CallOutcome)>),
 }
 
-/// Makes a failing call once more, and then its input as small as it gets within its calls.
+/// Makes a failing call once more, and then its input as small as it gets within so many calls.
 pub(crate) async fn minimise(
     executor: &Arc<dyn Execute>,
     call: &Call,
     failure: &Likeness,
+    calls: usize,
 ) -> Result<Again, SandboxError> {
     let first = outcome_of(executor, call).await?;
     if !failure.is_of(&first) {
@@ -65,8 +64,8 @@ pub(crate) async fn minimise(
     let most = match is_slow {
         // It waits for others, whatever it was given.
         true if call.circumstances.disturbs_network() => 0,
-        true => MOST_SLOW_CALLS,
-        false => MOST_CALLS,
+        true => MOST_SLOW_CALLS.min(calls),
+        false => calls,
     };
     let mut best = call.clone();
     let mut spent = 0;

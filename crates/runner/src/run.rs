@@ -42,6 +42,13 @@ pub struct RunOptions {
     pub parallel: usize,
     /// The plan that an interrupted run had; it has to be the same again.
     pub digest: Option<String>,
+    /// Calls that may be spent on making the input of one failure smaller.
+    pub shrinking: usize,
+}
+
+impl RunOptions {
+    /// Enough to make nearly every input as small as it gets.
+    pub const THOROUGH: usize = 160;
 }
 
 /// Why a run ended before its end.
@@ -80,6 +87,10 @@ pub type Written<'a> =
 pub trait Ledger: Send + Sync {
     /// What an earlier part of this run wrote down, by number.
     fn known(&self) -> BTreeMap<u64, CallOutcome>;
+    /// What came of the very same call of the same code in another run, so that it need not be made again.
+    fn carried(&self, _call: &Call) -> Option<CallOutcome> {
+        None
+    }
     /// So many calls are planned; the text tells this plan from others.
     fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a>;
     /// Something came of these calls; all are written down, or none.
@@ -146,7 +157,13 @@ pub async fn run(
     }
     surroundings.ledger.planned(plan.calls.len() as u64, &digest).await.map_err(RunError::Ledger)?;
     let began = Instant::now();
-    let mut execution = Execution { plan: &plan, planning: &planning, options, outcomes: BTreeMap::new() };
+    let mut execution = Execution {
+        plan: &plan,
+        planning: &planning,
+        options,
+        outcomes: BTreeMap::new(),
+        carried: Vec::new(),
+    };
     if !execution.run(surroundings).await? {
         let made = execution.outcomes.len();
         return Ok(RunEnd::Interrupted { made, planned: plan.calls.len() });
@@ -183,6 +200,8 @@ struct Execution<'a> {
     planning: &'a Planning<'a>,
     options: &'a RunOptions,
     outcomes: BTreeMap<usize, CallOutcome>,
+    /// What came of calls in another run, to be written down in this one.
+    carried: Vec<Recorded>,
 }
 
 impl Execution<'_> {
@@ -214,6 +233,8 @@ impl Execution<'_> {
                 break;
             }
             let batch = self.next_batch(&mut number, surroundings);
+            let carried = std::mem::take(&mut self.carried);
+            self.write_down(surroundings, carried).await?;
             if batch.is_empty() {
                 continue;
             }
@@ -260,7 +281,11 @@ impl Execution<'_> {
                 self.outcomes.insert(current, CallOutcome { verdict, measures: None });
                 continue;
             }
-            batch.push((current, self.plan.call(current, self.planning, self.options.timeout)));
+            let call = self.plan.call(current, self.planning, self.options.timeout);
+            match surroundings.ledger.carried(&call) {
+                Some(outcome) => self.carried.push(Recorded { number: current as u64, call, outcome }),
+                None => batch.push((current, call)),
+            }
         }
         batch
     }
@@ -284,6 +309,17 @@ impl Execution<'_> {
             .zip(outcomes?)
             .map(|((number, call), outcome)| Recorded { number: number as u64, call, outcome })
             .collect();
+        self.write_down(surroundings, made).await
+    }
+
+    async fn write_down(
+        &mut self,
+        surroundings: &Surroundings<'_>,
+        made: Vec<Recorded>,
+    ) -> Result<(), RunError> {
+        if made.is_empty() {
+            return Ok(());
+        }
         surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
         for Recorded { number, outcome, .. } in made {
             surroundings.progress.called(outcome.verdict.kind);

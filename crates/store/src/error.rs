@@ -73,6 +73,9 @@ pub enum StoreError {
     /// There is no such workflow.
     #[error("there is no workflow {0}\nhint: menace workflows list shows those that are stored")]
     NoWorkflow(String),
+    /// There is no such memory.
+    #[error("there is no memory {0}\nhint: menace memory list shows those that are kept")]
+    NoMemory(u64),
     /// The name is taken.
     #[error("there is already a workflow {0}\nhint: menace workflows rm {0} removes it")]
     WorkflowExists(String),

@@ -1,4 +1,4 @@
-//! What menace remembers: runs, calls, outcomes, workflows. The only SQL.
+//! What menace remembers: runs, calls, outcomes, workflows, patches, memories. The only SQL.
 //!
 //! Today it is SQLite; nothing here but the opening of the file knows that.
 
@@ -6,9 +6,14 @@ mod calls;
 #[expect(unreachable_pub, reason = "what SeaORM derives beside them is public")]
 mod entities;
 mod error;
+mod events;
+mod memories;
+#[cfg(test)]
+mod memories_tests;
 mod metrics;
 mod migrations;
 mod open;
+mod patches;
 mod runs;
 #[cfg(test)]
 mod store_tests;
@@ -16,7 +21,10 @@ mod workflows;
 
 pub use calls::{CallFilter, CallRecord};
 pub use error::StoreError;
+pub use events::EventRecord;
+pub use memories::{MemoryFilter, MemoryRecord, NewMemory};
 pub use metrics::MetricRecord;
 pub use open::Store;
+pub use patches::{PatchRecord, PatchState};
 pub use runs::{Run, RunState};
 pub use workflows::Workflow;

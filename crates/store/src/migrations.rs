@@ -10,11 +10,20 @@ struct Migration {
     name: &'static str,
     tables: fn() -> Vec<TableCreateStatement>,
     indices: fn() -> Vec<IndexCreateStatement>,
+    /// What only this database knows, after the tables and the indices.
+    statements: &'static [&'static str],
 }
 
-const MIGRATIONS: [Migration; 2] = [
-    Migration { name: "0001_runs", tables: first_tables, indices: first_indices },
-    Migration { name: "0002_metrics", tables: metric_tables, indices: metric_indices },
+const MIGRATIONS: [Migration; 4] = [
+    Migration { name: "0001_runs", tables: first_tables, indices: first_indices, statements: &[] },
+    Migration { name: "0002_metrics", tables: metric_tables, indices: metric_indices, statements: &[] },
+    Migration { name: "0003_patches", tables: patch_tables, indices: patch_indices, statements: &[] },
+    Migration {
+        name: "0004_memories",
+        tables: memory_tables,
+        indices: memory_indices,
+        statements: &MEMORY_TEXT,
+    },
 ];
 
 /// Makes the steps that were not made yet, each whole or not at all.
@@ -41,6 +50,9 @@ pub(crate) async fn migrate(connection: &DatabaseConnection) -> Result<(), DbErr
         }
         for index in (migration.indices)() {
             transaction.execute(&index).await?;
+        }
+        for statement in migration.statements {
+            transaction.execute_unprepared(statement).await?;
         }
         let note = Statement::from_sql_and_values(
             backend,
@@ -146,3 +158,98 @@ fn metric_indices() -> Vec<IndexCreateStatement> {
         .to_owned();
     vec![by_name]
 }
+
+fn patch_tables() -> Vec<TableCreateStatement> {
+    let patches = Table::create()
+        .table("patches")
+        .col(text("run"))
+        .col(number("number"))
+        .col(text("proposal"))
+        .col(text("repository"))
+        .col(text("section"))
+        .col(text("proposer"))
+        .col(text("state"))
+        .col(number("at_ms"))
+        .col(text("detail"))
+        .col(text("verdict"))
+        .col(text("cost"))
+        .col(ColumnDef::new("commit_id").text())
+        .primary_key(Index::create().col("run").col("number"))
+        .to_owned();
+    let events = Table::create()
+        .table("events")
+        .col(ColumnDef::new("id").integer().not_null().auto_increment().primary_key())
+        .col(text("run"))
+        .col(number("at_ms"))
+        .col(text("kind"))
+        .col(text("detail"))
+        .to_owned();
+    vec![patches, events]
+}
+
+fn patch_indices() -> Vec<IndexCreateStatement> {
+    // Whether something was proposed before is asked for every proposal.
+    let by_proposal = Index::create()
+        .name("patches_by_proposal")
+        .table("patches")
+        .col("repository")
+        .col("proposal")
+        .to_owned();
+    let by_section = Index::create()
+        .name("patches_by_section")
+        .table("patches")
+        .col("repository")
+        .col("section")
+        .to_owned();
+    let of_run = Index::create().name("events_of_run").table("events").col("run").col("id").to_owned();
+    vec![by_proposal, by_section, of_run]
+}
+
+fn memory_tables() -> Vec<TableCreateStatement> {
+    let memories = Table::create()
+        .table("memories")
+        .col(ColumnDef::new("id").integer().not_null().auto_increment().primary_key())
+        .col(number("at_ms"))
+        .col(text("tag"))
+        .col(text("repository"))
+        .col(text("section"))
+        .col(text("prompt"))
+        .col(text("response"))
+        .col(ColumnDef::new("embedder").text())
+        .col(ColumnDef::new("embedding").blob())
+        .to_owned();
+    let compactions = Table::create()
+        .table("memory_compactions")
+        .col(ColumnDef::new("id").integer().not_null().auto_increment().primary_key())
+        .col(number("at_ms"))
+        .col(number("removed"))
+        .to_owned();
+    vec![memories, compactions]
+}
+
+fn memory_indices() -> Vec<IndexCreateStatement> {
+    // The newest of a tag are kept when memories are compacted.
+    let by_tag = Index::create().name("memories_by_tag").table("memories").col("tag").col("id").to_owned();
+    let by_embedder =
+        Index::create().name("memories_by_embedder").table("memories").col("embedder").col("id").to_owned();
+    vec![by_tag, by_embedder]
+}
+
+/// The words of memories. The text itself is only in `memories`; triggers keep the index in step, whoever writes.
+/// An embedding that comes later changes no words.
+const MEMORY_TEXT: [&str; 4] = [
+    "CREATE VIRTUAL TABLE memories_text USING fts5(
+        prompt, response, content='memories', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')",
+    "CREATE TRIGGER memories_added AFTER INSERT ON memories BEGIN
+        INSERT INTO memories_text (rowid, prompt, response) VALUES (new.id, new.prompt, new.response);
+    END",
+    "CREATE TRIGGER memories_removed AFTER DELETE ON memories BEGIN
+        INSERT INTO memories_text (memories_text, rowid, prompt, response)
+        VALUES ('delete', old.id, old.prompt, old.response);
+    END",
+    "CREATE TRIGGER memories_changed AFTER UPDATE OF prompt, response ON memories BEGIN
+        INSERT INTO memories_text (memories_text, rowid, prompt, response)
+        VALUES ('delete', old.id, old.prompt, old.response);
+        INSERT INTO memories_text (rowid, prompt, response) VALUES (new.id, new.prompt, new.response);
+    END",
+];

@@ -17,7 +17,8 @@ pub struct Store {
 /// How long one process waits for another that writes.
 const BUSY: Duration = Duration::from_secs(30);
 /// Tables in the order in which what is left of a broken file is read.
-const TABLES: [&str; 5] = ["workflows", "runs", "calls", "outcomes", "metrics"];
+const TABLES: [&str; 8] =
+    ["workflows", "runs", "patches", "events", "calls", "outcomes", "metrics", "memories"];
 /// Rows that are read at once from a broken file: one bad page costs at most so many.
 const SALVAGED: i64 = 200;
 
@@ -160,10 +161,13 @@ async fn open_broken(path: &Path) -> Result<DatabaseConnection, DbErr> {
 }
 
 async fn salvage_table(to: &DatabaseConnection, from: &DatabaseConnection, table: &str) -> u64 {
-    use crate::entities::{call, metric, outcome, run, workflow};
+    use crate::entities::{call, event, memory, metric, outcome, patch, run, workflow};
     match table {
         "runs" => salvage_rows::<run::Entity, run::ActiveModel>(to, from, table).await,
         "calls" => salvage_rows::<call::Entity, call::ActiveModel>(to, from, table).await,
+        "events" => salvage_rows::<event::Entity, event::ActiveModel>(to, from, table).await,
+        "patches" => salvage_rows::<patch::Entity, patch::ActiveModel>(to, from, table).await,
+        "memories" => salvage_rows::<memory::Entity, memory::ActiveModel>(to, from, table).await,
         "metrics" => salvage_rows::<metric::Entity, metric::ActiveModel>(to, from, table).await,
         "outcomes" => salvage_rows::<outcome::Entity, outcome::ActiveModel>(to, from, table).await,
         _ => salvage_rows::<workflow::Entity, workflow::ActiveModel>(to, from, table).await,

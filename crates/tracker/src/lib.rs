@@ -16,6 +16,7 @@ pub mod history;
 pub mod measure;
 pub mod metrics;
 mod numbers;
+mod patch_score;
 pub mod roi;
 pub mod statistics;
 mod synergy;
@@ -25,5 +26,6 @@ pub mod weights;
 pub mod workflows;
 
 pub use economics::{Prices, Taken};
+pub use patch_score::composite_score;
 pub use synergy::{robustness_synergy, synergy};
-pub use verdict::{Verdict, paired_verdict};
+pub use verdict::{Verdict, paired_verdict, pairs_needed};

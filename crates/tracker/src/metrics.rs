@@ -29,7 +29,7 @@ const fn measured(name: &'static str, unit: &'static str, help: &'static str) ->
 }
 
 /// All of them.
-pub const METRICS: [Metric; 21] = [
+pub const METRICS: [Metric; 22] = [
     share("reliability", "calls that end well in ordinary circumstances"),
     share("resilience", "robustness under faults, as a share of that in ordinary circumstances"),
     measured("recovery_time", "s", "from the end of a fault to the first call that ends well"),
@@ -57,6 +57,7 @@ pub const METRICS: [Metric; 21] = [
     Metric { least: f64::NEG_INFINITY, ..share("profitability", "(value − cost) / value") },
     Metric { least: f64::NEG_INFINITY, ..share("projected_lucrativity", "the forecast of profitability") },
     measured("discrepancy_count", "", "what does not fit together"),
+    share("coverage", "lines that calls reached, of those that can be executed"),
 ];
 
 /// A metric by its name.

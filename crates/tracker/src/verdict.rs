@@ -53,11 +53,48 @@ pub fn paired_verdict(before: &[f64], after: &[f64], proposals_before: u64, seed
     means.sort_by(f64::total_cmp);
     let better = means.iter().filter(|mean| **mean > 0.0).count();
     // The bootstrap knows nothing of values that it has not seen: as if there were one more sample, and that a loss.
-    let probability = better as f64 / (SAMPLES + 1) as f64;
-    let number = proposals_before as f64 + 1.0;
-    let needed = (1.0 - ALL_DOUBT / (number * (number + 1.0))).max(LEAST_SURE);
+    let sampled = better as f64 / (SAMPLES + 1) as f64;
+    // Of calls that end well or do not, more can be said than samples can show.
+    let probability = by_signs(&gains).unwrap_or(sampled);
+    let needed = 1.0 - doubt(proposals_before);
     let at = |share: f64| crate::statistics::quantile(&means, share);
     Some(Verdict { gain: mean(&gains)?, interval: (at(0.025)?, at(0.975)?), probability, needed })
+}
+
+/// The doubt that is spent on a proposal after so many others.
+fn doubt(proposals_before: u64) -> f64 {
+    let number = proposals_before as f64 + 1.0;
+    (ALL_DOUBT / (number * (number + 1.0))).min(1.0 - LEAST_SURE)
+}
+
+/// So many pairs that differ for the better, and none for the worse, say that it is better.
+pub fn pairs_needed(proposals_before: u64) -> u32 {
+    let doubt = doubt(proposals_before);
+    (1..1_000).find(|pairs| 0.5_f64.powi(*pairs) <= doubt).unwrap_or(1_000).cast_unsigned()
+}
+
+/// One minus the chance that at least as many of the pairs that differ do so for the better, if better and worse were as likely.
+/// Nothing unless each gain is one, none, or a loss of one.
+fn by_signs(gains: &[f64]) -> Option<f64> {
+    let is_sign = |gain: &f64| [-1.0, 0.0, 1.0].iter().any(|sign| (gain - sign).abs() < f64::EPSILON);
+    if !gains.iter().all(is_sign) {
+        return None;
+    }
+    let ups = gains.iter().filter(|gain| **gain > 0.5).count();
+    let downs = gains.iter().filter(|gain| **gain < -0.5).count();
+    let all = (ups + downs) as u64;
+    if ups == 0 {
+        return Some(0.0);
+    }
+    // From the least likely up, so that small parts are not lost beside large ones.
+    let chance: f64 = (ups as u64..=all).rev().map(|count| binomial_half(all, count)).sum();
+    Some(1.0 - chance)
+}
+
+/// The chance of so many heads.
+fn binomial_half(all: u64, heads: u64) -> f64 {
+    let ln = |number: u64| statrs::function::factorial::ln_factorial(number);
+    (ln(all) - ln(heads) - ln(all - heads) - all as f64 * std::f64::consts::LN_2).exp()
 }
 
 #[cfg(test)]
@@ -101,5 +138,23 @@ mod tests {
         assert_eq!(paired_verdict(&[1.0; 4], &[2.0; 4], 0, 1), None);
         assert_eq!(paired_verdict(&[1.0; 5], &[f64::NAN; 5], 0, 1), None);
         assert_eq!(paired_verdict(&[1.0; 5], &[1.0; 6], 0, 1), None);
+    }
+
+    #[test]
+    fn signs_are_counted_exactly() {
+        let verdict = |ups: usize, downs: usize, same: usize, others: u64| {
+            let after: Vec<f64> = [vec![1.0; ups], vec![0.0; downs], vec![0.5; same]].concat();
+            let before: Vec<f64> = [vec![0.0; ups], vec![1.0; downs], vec![0.5; same]].concat();
+            paired_verdict(&before, &after, others, 1).unwrap()
+        };
+        assert!((verdict(7, 0, 20, 0).probability - (1.0 - 0.5_f64.powi(7))).abs() < 1e-12);
+        assert!((verdict(3, 3, 0, 0).probability - (1.0 - 42.0 / 64.0)).abs() < 1e-12);
+        assert!((verdict(0, 0, 9, 0).probability).abs() < 1e-12);
+        // After many proposals something can still be better: it takes more calls.
+        for others in [0, 5, 50, 5_000] {
+            let needed = pairs_needed(others) as usize;
+            assert!(verdict(needed, 0, 40, others).is_better(), "{needed}");
+            assert!(!verdict(needed - 1, 0, 40, others).is_better(), "{needed}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Commands, settings, exit codes, and which stream says what.
 
+mod auto;
 mod config;
 mod disturbed;
 mod doctor;
@@ -7,6 +8,7 @@ mod doctor_isolation;
 mod example;
 mod init;
 mod map;
+mod memory;
 mod network;
 mod orphan_files;
 mod orphan_switches;

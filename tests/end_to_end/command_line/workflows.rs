@@ -164,3 +164,32 @@ fn all_workflows_are_run_together_and_without_any_they_are_built() {
     assert_eq!(run(&[]), ["buy", "sum", "all_workflows"]);
     assert_eq!(run(&["--dynamic-workflows"]), ["group_0"]);
 }
+
+#[test]
+fn every_metric_is_compared_together_and_alone_and_under_scenarios() {
+    let drifting = "def area(record: dict) -> int:\n    return record['width'] * record['height']\n";
+    let risky = "import pickle\n\n\ndef load(data: bytes) -> int:\n    return len(data)\n\n\ndef raw(data):\n    return pickle.loads(data)\n";
+    let tree = Tree::with(&[("area.py", drifting), ("risky.py", risky)]);
+    let repo = repository(&tree);
+    let arguments = ["workflows", "run", "area:area,risky:load", "--repo", &repo, "--times", "6"];
+    let more = ["--scenario", "hostile_input", "--scenario", "user_misuse", "--json"];
+    let ended = tree.menace(arguments.into_iter().chain(more)).run();
+    assert!(matches!(ended.code, Some(0 | 1)), "{}", ended.stderr);
+    let row = ended.json()["workflows"][0].clone();
+    let overall = &row["synergy"];
+    // The findings of one module are spread over the lines of both, and both have more kinds of tokens.
+    assert!(overall["synergy_shannon_entropy"].as_f64().unwrap() > 0.0, "{overall}");
+    assert!(overall["synergy_security_score"].as_f64().unwrap().abs() > 1e-6, "{overall}");
+    for metric in
+        ["roi", "profitability", "revenue", "efficiency", "resilience", "safety_rating", "risk_index"]
+    {
+        assert!(overall[format!("synergy_{metric}")].is_number(), "{metric}: {overall}");
+    }
+    let under: Vec<&String> = row["scenario_synergy"].as_object().unwrap().keys().collect();
+    assert_eq!(under, ["hostile_input", "normal", "user_misuse"]);
+    assert!(row["scenario_synergy"]["normal"]["synergy_security_score"].is_null(), "code is the same there");
+    let ranks = tree.menace(["rank-scenario-synergy", "sandbox_data", "--metric", "revenue", "--json"]).run();
+    assert_eq!(ranks.success().json()["scenarios"].as_array().unwrap().len(), 3);
+    tree.menace(["rank-synergy", "sandbox_data", "--metric", "security_score"]).run().success();
+    tree.menace(["workflows", "run", "area:area", "--repo", &repo, "--scenario", "luck"]).run().exits_with(2);
+}

@@ -11,7 +11,7 @@ mod vocabulary;
 
 pub(crate) use decode::decode;
 pub(crate) use lines::LineIndex;
-pub(crate) use nesting::STACK_BYTES;
+pub(crate) use nesting::{STACK_BYTES, is_too_deep};
 pub(crate) use source::Source;
 pub(crate) use vocabulary::Vocabulary;
 

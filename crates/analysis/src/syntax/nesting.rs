@@ -10,7 +10,7 @@ pub(crate) const MAX_NESTING: usize = 150_000;
 /// enough in a debug build is tested with the deepest trees there can be; pages that are not used cost nothing.
 pub(crate) const STACK_BYTES: usize = 1024 * 1024 * 1024;
 
-pub(super) fn is_too_deep(text: &str) -> bool {
+pub(crate) fn is_too_deep(text: &str) -> bool {
     text.len() > MAX_NESTING && bound(text.as_bytes()) > MAX_NESTING
 }
 

@@ -1,9 +1,9 @@
 //! What came of calls, written to the store as they end.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use menace_model::ids::RunId;
-use menace_runner::{CallOutcome, Ledger, Recorded, Written};
+use menace_runner::{Call, CallOutcome, Ledger, Recorded, Written};
 use menace_store::{CallFilter, CallRecord, Store, StoreError};
 
 use super::settings::RunSettings;
@@ -17,12 +17,14 @@ pub(crate) struct StoreLedger {
     run: RunId,
     settings: RunSettings,
     known: BTreeMap<u64, CallOutcome>,
+    /// What came of calls of another run, by what tells them from others.
+    carried: HashMap<blake3::Hash, CallOutcome>,
 }
 
 impl StoreLedger {
     /// For a run that begins.
     pub(crate) fn new(store: Store, run: RunId, settings: RunSettings) -> Self {
-        Self { store, run, settings, known: BTreeMap::new() }
+        Self { store, run, settings, known: BTreeMap::new(), carried: HashMap::new() }
     }
 
     /// Where it writes.
@@ -33,24 +35,54 @@ impl StoreLedger {
     /// For a run that goes on: what it wrote down before is known.
     pub(crate) async fn resumed(store: Store, run: RunId, settings: RunSettings) -> Result<Self, StoreError> {
         let mut known = BTreeMap::new();
-        let mut filter = CallFilter { limit: PAGE, ..CallFilter::default() };
-        loop {
-            let page = store.calls(&run, &filter).await?;
-            let Some(last) = page.last() else { break };
-            filter.after = Some(last.id.number());
-            for record in page {
-                let number = record.id.number();
-                // What cannot be read is made again.
-                known.extend(serde_json::from_value(record.detail).ok().map(|outcome| (number, outcome)));
+        for record in all_calls(&store, &run).await? {
+            let number = record.id.number();
+            // What cannot be read is made again.
+            known.extend(serde_json::from_value(record.detail).ok().map(|outcome| (number, outcome)));
+        }
+        Ok(Self { store, run, settings, known, carried: HashMap::new() })
+    }
+
+    /// What came of calls of these modules in another run is taken, where the very same call is planned.
+    pub(crate) async fn carry(
+        &mut self,
+        other: &RunId,
+        modules: &BTreeSet<String>,
+    ) -> Result<(), StoreError> {
+        for record in all_calls(&self.store, other).await? {
+            let Ok(call) = serde_json::from_value::<Call>(record.spec) else { continue };
+            let Ok(outcome) = serde_json::from_value(record.detail) else { continue };
+            if modules.contains(&call.module) {
+                self.carried.insert(identity(&call), outcome);
             }
         }
-        Ok(Self { store, run, settings, known })
+        Ok(())
     }
+}
+
+async fn all_calls(store: &Store, run: &RunId) -> Result<Vec<CallRecord>, StoreError> {
+    let mut all = Vec::new();
+    let mut filter = CallFilter { limit: PAGE, ..CallFilter::default() };
+    loop {
+        let page = store.calls(run, &filter).await?;
+        let Some(last) = page.last() else { return Ok(all) };
+        filter.after = Some(last.id.number());
+        all.extend(page);
+    }
+}
+
+/// What tells a call from others.
+fn identity(call: &Call) -> blake3::Hash {
+    blake3::hash(&serde_json::to_vec(call).unwrap_or_default())
 }
 
 impl Ledger for StoreLedger {
     fn known(&self) -> BTreeMap<u64, CallOutcome> {
         self.known.clone()
+    }
+
+    fn carried(&self, call: &Call) -> Option<CallOutcome> {
+        self.carried.get(&identity(call)).cloned()
     }
 
     fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a> {

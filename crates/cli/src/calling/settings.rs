@@ -27,6 +27,9 @@ pub(crate) struct RunSettings {
     pub(crate) digest: Option<String>,
     /// What its files were.
     pub(crate) files: BTreeMap<String, String>,
+    /// Calls that are spent on making the input of one failure smaller; nothing means as many as are of use.
+    #[serde(default)]
+    pub(crate) shrinking: Option<usize>,
 }
 
 /// A preset as it is stored.
@@ -42,6 +45,18 @@ impl From<Chosen> for StoredPreset {
     }
 }
 
+impl StoredPreset {
+    /// What it says.
+    pub(crate) fn preset(&self) -> Result<Preset, PresetError> {
+        Preset::new(self.values.clone())
+    }
+
+    /// Lets it say something else, about the same modules.
+    pub(crate) fn say(&mut self, preset: &Preset) {
+        self.values.clone_from(preset.values());
+    }
+}
+
 impl RunSettings {
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout_ms)
@@ -52,7 +67,7 @@ impl RunSettings {
         self.presets
             .iter()
             .map(|stored| {
-                let preset = Preset::new(stored.values.clone())?;
+                let preset = stored.preset()?;
                 let circumstances = Circumstances::of(&preset, Counts::default());
                 Ok(PlannedPreset { circumstances, modules: stored.modules.clone() })
             })

@@ -1,5 +1,6 @@
 //! One file per command.
 
+mod auto;
 mod clean_up;
 mod config;
 mod dependencies;
@@ -7,7 +8,9 @@ mod doctor;
 mod init;
 mod inventory_json;
 mod map;
+mod memory;
 mod orphans;
+mod patches;
 mod presets;
 mod reading;
 mod replay;
@@ -52,6 +55,9 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         }
         Command::Presets(command) => presets::run(&command),
         Command::Run(arguments) => run::run(configuration, &arguments),
+        Command::Auto(arguments) => auto::run(configuration, &arguments),
+        Command::RunComplete(arguments) => auto::run_complete(configuration, arguments),
+        Command::Patches(command) => patches::run(configuration, &command),
         Command::Replay { call, output } => replay::run(configuration, &call, output.json),
         Command::Show(arguments) => show::run(configuration, &arguments),
         Command::Workflows(command) => workflows::run(configuration, &command),
@@ -65,6 +71,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::SynergyMetrics(arguments) => roi::synergy_metrics(configuration, &arguments),
         Command::Synergy(command) => roi::synergy(configuration, &command),
         Command::Truth(command) => roi::truth(configuration, &command),
+        Command::Memory(command) => memory::run(configuration, &command),
         Command::Sandbox(command) => sandbox::run(command),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());

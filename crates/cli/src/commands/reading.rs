@@ -47,7 +47,7 @@ pub(super) fn read_repository(
     Ok(scanned?)
 }
 
-fn orphan_options(settings: &OrphanSettings) -> OrphanOptions {
+pub(super) fn orphan_options(settings: &OrphanSettings) -> OrphanOptions {
     OrphanOptions {
         enabled: !(settings.disable_orphan_scan || settings.disable_orphans),
         discover_isolated: settings.discover_isolated,

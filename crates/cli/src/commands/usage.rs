@@ -11,6 +11,22 @@ pub(crate) enum UsageError {
         "{0:?} is no module of this repository\nhint: pass a path such as shop/cart.py or a name such as shop.cart"
     )]
     UnknownModule(String),
+    #[error("{0} is no patch of this data directory\nhint: menace patches list shows them")]
+    UnknownPatch(String),
+    #[error("{0} is {1}, and only what is kept can be taken back")]
+    NotKept(String, &'static str),
+    #[error(
+        "no loop is left unfinished in this data directory\nhint: menace auto begins one; --data-dir says where they are kept"
+    )]
+    NothingToRecover,
+    #[error(
+        "the tests of the repository cannot be run: {0}\nhint: a change is kept only if the tests pass; --python PATH names an interpreter with pytest"
+    )]
+    Untestable(String),
+    #[error(
+        "{0} is a run of calls, and not one of menace auto\nhint: menace run --resume {0} goes on with it"
+    )]
+    NoLoop(menace_model::ids::RunId),
     #[error("{0} is finished, so there is nothing to go on with\nhint: menace show {0} shows what it found")]
     Finished(menace_model::ids::RunId),
     #[error(
@@ -49,6 +65,14 @@ pub(crate) enum UsageError {
     MetricsFile { path: std::path::PathBuf, problem: String },
     #[error("{0}\nhint: menace roi forecast FILE says what is in it")]
     Tracking(String),
+    #[error("GPT_MEMORY_RETENTION cannot be used: {0}")]
+    Retention(#[from] menace_engine::memory::RetentionError),
+    #[error("there is nothing to remember\nhint: --prompt says what was asked, --response what was answered")]
+    NothingToRemember,
+    #[error(
+        "nothing says how many memories are kept\nhint: pass --retention insight=40,error_fix=20, or set GPT_MEMORY_RETENTION"
+    )]
+    NoRetention,
     #[error("--only takes several rows of the table, or one other measurement\nhint: name {0} alone")]
     NotTogether(&'static str),
 }

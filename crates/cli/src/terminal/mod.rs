@@ -9,5 +9,5 @@ pub(crate) use numbers::{count, grouped, latency, milliseconds};
 pub(crate) use output::{
     Style, error, ignore_broken_pipe, note, print, print_json, styled, unless_broken_pipe,
 };
-pub(crate) use progress::ScanProgress;
+pub(crate) use progress::{ScanProgress, Stage};
 pub(crate) use table::{Align, Cell, Table};

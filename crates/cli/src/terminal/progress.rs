@@ -1,4 +1,4 @@
-//! The progress of a scan: a bar on a terminal, a line elsewhere.
+//! Progress: a bar on a terminal, a line elsewhere.
 
 use std::io::IsTerminal;
 use std::path::Path;
@@ -41,5 +41,29 @@ impl Progress for ScanProgress {
         if let Some(bar) = self.bar.get() {
             bar.inc(1);
         }
+    }
+}
+
+/// What is being done now, where there is no telling how much is left: a line that changes on a terminal, nothing elsewhere.
+pub(crate) struct Stage(ProgressBar);
+
+impl Stage {
+    pub(crate) fn new() -> Self {
+        if !std::io::stderr().is_terminal() {
+            return Self(ProgressBar::hidden());
+        }
+        let bar = ProgressBar::new_spinner();
+        bar.enable_steady_tick(std::time::Duration::from_millis(100));
+        Self(bar)
+    }
+
+    pub(crate) fn say(&self, what: &str) {
+        self.0.set_message(what.to_owned());
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }

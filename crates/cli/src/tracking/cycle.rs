@@ -37,6 +37,8 @@ pub(crate) struct Tracker<'a> {
     pub(crate) is_partial: bool,
     /// Stored workflows and the sections that they name.
     pub(crate) workflows: BTreeMap<String, Vec<String>>,
+    /// Patches of modules, by path: kept, and taken back later.
+    pub(crate) patches: BTreeMap<String, (u64, u64)>,
 }
 
 impl Tracker<'_> {
@@ -62,7 +64,7 @@ impl Tracker<'_> {
         // Plugins are asked with what was known before, and without holding the history for so long.
         let extra = {
             let history = peek(&directory, &self.inventory.root);
-            let seen = Seen { tracker: self, observed: &observed, economy: &economy, history: &history };
+            let seen = Seen::new(self, report, &observed, &economy, &history);
             let before = history.roi_levels.last().copied().unwrap_or(0.0);
             let roi = seen.cycle(String::new(), &Extra::default()).0.roi.unwrap_or(before);
             self.metrics_file.collect(calling, report, &history, (before, roi)).await?
@@ -71,7 +73,7 @@ impl Tracker<'_> {
         let resources = with_this_run(database, report, cpu_seconds).await?;
         let add = |history: &mut History| {
             remember_best(history, &observed);
-            let seen = Seen { tracker: self, observed: &observed, economy: &economy, history };
+            let seen = Seen::new(self, report, &observed, &economy, history);
             let (cycle, mut found) = seen.cycle(run, &extra);
             found.energy_source = energy_source;
             found.problems = history.update(cycle);

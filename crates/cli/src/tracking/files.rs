@@ -31,7 +31,7 @@ fn in_directory(path: &Path) -> PathBuf {
 }
 
 /// The history of a directory as it is; an empty one if there is none of this repository that can be read.
-pub(super) fn peek(directory: &Path, repository: &str) -> History {
+pub(crate) fn peek(directory: &Path, repository: &str) -> History {
     let text = std::fs::read_to_string(directory.join("roi_history.json")).unwrap_or_default();
     let is_ours = |history: &History| history.repository.as_deref().is_none_or(|known| known == repository);
     // Whoever changes it says what is wrong with it.
@@ -45,7 +45,6 @@ pub(crate) fn with_history<T>(
     change: impl FnOnce(&mut History) -> anyhow::Result<T>,
 ) -> anyhow::Result<T> {
     let path = directory.join("roi_history.json");
-    std::fs::create_dir_all(directory).with_context(|| format!("failed to make {}", directory.display()))?;
     let _lock = lock(&path)?;
     let mut history = match std::fs::read_to_string(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => History::default(),
@@ -73,7 +72,11 @@ pub(crate) fn with_history<T>(
     Ok(result)
 }
 
-fn lock(path: &Path) -> anyhow::Result<File> {
+/// Holds the lock of a file until it is dropped.
+pub(crate) fn lock(path: &Path) -> anyhow::Result<File> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("failed to make {}", parent.display()))?;
+    }
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let opened = File::options().create(true).truncate(false).write(true).open(&name);

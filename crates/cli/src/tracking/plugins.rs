@@ -6,12 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_runner::RunReport;
-use menace_sandbox::native::CallSpec;
 use menace_tracker::history::History;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::calling::Calling;
+use crate::calling::{Calling, ask_plugin, python_files};
 use crate::commands::UsageError;
 use crate::configuration::Configuration;
 
@@ -84,17 +83,9 @@ impl MetricsFile {
     fn plugins(&self) -> Vec<PathBuf> {
         let mut all = Vec::new();
         for directory in &self.plugin_dirs {
-            match std::fs::read_dir(directory) {
+            match python_files(directory) {
                 Err(error) => tracing::warn!("plugins of {} are left out: {error}", directory.display()),
-                Ok(entries) => {
-                    let mut inside: Vec<PathBuf> = entries
-                        .flatten()
-                        .map(|entry| entry.path())
-                        .filter(|path| path.extension().is_some_and(|ending| ending == "py"))
-                        .collect();
-                    inside.sort();
-                    all.extend(inside);
-                }
+                Ok(inside) => all.extend(inside),
             }
         }
         all
@@ -131,18 +122,9 @@ fn request(
 type Answer = (BTreeMap<String, f64>, BTreeMap<String, f64>);
 
 async fn ask(calling: &Calling, request: Value) -> anyhow::Result<Result<Answer, String>> {
-    let outcome = calling.executor.execute(&CallSpec::new(request).timeout(LONGEST)).await?;
-    let answer = outcome.returned.unwrap_or_default();
-    let read = |name: &str| serde_json::from_value(answer[name].clone()).map_err(|error| error.to_string());
-    Ok(match (&answer["stage"], &answer["why"], &answer["error"]) {
-        (stage, ..) if stage == "done" => {
-            read("metrics").and_then(|metrics| Ok((metrics, read("predictions")?)))
-        }
-        (_, Value::String(why), _) => Err(why.clone()),
-        (_, _, Value::Object(error)) => {
-            Err(format!("it raised {}: {}", error["exception"], error["message"]))
-        }
-        _ if outcome.timed_out => Err(format!("it did not end within {} s", LONGEST.as_secs())),
-        _ => Err("it ended without a word".to_owned()),
-    })
+    let read = |answer: &Value, name: &str| {
+        serde_json::from_value(answer[name].clone()).map_err(|error| error.to_string())
+    };
+    let asked = ask_plugin(calling, request, LONGEST).await?;
+    Ok(asked.and_then(|answer| Ok((read(&answer, "metrics")?, read(&answer, "predictions")?))))
 }

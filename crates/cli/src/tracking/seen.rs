@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use menace_model::inventory::Module;
+use menace_runner::RunReport;
 use menace_tracker::forecast::{Expected, Question};
 use menace_tracker::history::{Cycle, History, Measured};
 use menace_tracker::measure::{CellKind, Code, Economy, Measurement, ObservedCell, failures_of_100, measure};
@@ -22,9 +23,32 @@ pub(super) struct Seen<'a> {
     pub(super) observed: &'a [ObservedCell],
     pub(super) economy: &'a Economy,
     pub(super) history: &'a History,
+    /// The share of lines that were reached, by the path of the module.
+    coverage: BTreeMap<&'a str, f64>,
 }
 
-impl Seen<'_> {
+impl<'a> Seen<'a> {
+    pub(super) fn new(
+        tracker: &'a Tracker<'a>,
+        report: &'a RunReport,
+        observed: &'a [ObservedCell],
+        economy: &'a Economy,
+        history: &'a History,
+    ) -> Self {
+        let coverage = report.coverage.iter().map(|module| (module.path.as_str(), module.share)).collect();
+        Self { tracker, observed, economy, history, coverage }
+    }
+
+    /// What can be measured, with the lines that were reached.
+    fn measure(&self, cells: &[&ObservedCell], code: &Code, coverage: Option<f64>) -> Measurement {
+        let mut measured = measure(cells, code, self.economy, &self.history.best_cpu_ms);
+        match coverage {
+            Some(coverage) => drop(measured.metrics.insert("coverage", coverage)),
+            None => drop(measured.unavailable.insert("coverage", "no line can be reached by a call")),
+        }
+        measured
+    }
+
     pub(super) fn cycle(&self, run: String, extra: &Extra) -> (Cycle, CycleReport) {
         let modules: Vec<(ModuleRow, Measured)> =
             self.tracker.inventory.modules.iter().filter_map(|module| self.module(module)).collect();
@@ -32,7 +56,8 @@ impl Seen<'_> {
         let scenarios = self.scenarios();
         let all: Vec<&ObservedCell> = self.observed.iter().collect();
         let code = mean_code(&self.tracker.inventory.modules);
-        let whole = measure(&all, &code, self.economy, &self.history.best_cpu_ms);
+        let covered: Vec<f64> = self.coverage.values().copied().collect();
+        let whole = self.measure(&all, &code, menace_tracker::statistics::mean(&covered));
         let mut metrics: BTreeMap<String, f64> =
             whole.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
         let mut unavailable = whole.unavailable.clone();
@@ -96,7 +121,7 @@ impl Seen<'_> {
             return None;
         }
         let code = code_of(module);
-        let measurement = measure(&cells, &code, self.economy, &self.history.best_cpu_ms);
+        let measurement = self.measure(&cells, &code, self.coverage.get(module.path.as_str()).copied());
         let level = self.tracker.rules.profile.level(|name| measurement.get(name))?;
         let tracked = self.history.modules.get(&module.path);
         let risks = self.risks(module, &cells, &measurement);
@@ -147,7 +172,10 @@ impl Seen<'_> {
             .fold((0, 0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well, sum.2 + cell.flaky));
         let share = |count: usize| if n == 0 { 0.0 } else { count as f64 / n as f64 };
         let deltas = self.history.modules.get(&module.path).and_then(|tracked| tracked.deltas.get(1..));
+        let (kept, reverted) = self.tracker.patches.get(&module.path).copied().unwrap_or_default();
         Risks {
+            kept,
+            reverted,
             error_rate: share(n - well),
             flaky_rate: share(flaky),
             severity: self.tracker.rules.severities.of(&module.path),

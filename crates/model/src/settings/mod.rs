@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod declare;
+mod prices;
 mod reference;
 mod resolve;
 mod table;
@@ -16,6 +17,7 @@ mod value;
 mod groups;
 
 pub use groups::*;
+pub use prices::{ModelPrice, ModelPrices};
 pub use reference::reference_markdown;
 pub use resolve::{Layer, Resolved, ResolvedSetting, SettingsError, Source, Warning, resolve};
 pub use table::{Declaration, Status, declarations};

@@ -93,7 +93,7 @@ mod tests {
     fn old_names_and_empty_planned_settings_are_left_out() {
         let template = dotenv_template(&BTreeSet::new());
         assert!(!template.contains("SANDBOX_AUTODISCOVER_MODULES"));
-        assert!(!template.contains("SANDBOX_PRESET_RL_PATH"));
+        assert!(!template.contains("SANDBOX_ADAPTIVE_AGENT_PATH"));
     }
 
     #[test]

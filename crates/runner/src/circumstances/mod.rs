@@ -204,6 +204,16 @@ impl Circumstances {
         self.world.network.as_ref().is_some_and(|network| !network.shape.is_clear())
     }
 
+    /// Whether only arguments are different: nothing is limited, disturbed or done at once.
+    pub fn is_cheap(&self) -> bool {
+        self.burst.is_none()
+            && self.within_ms.is_none()
+            && self.world.is_empty()
+            && self.upstream.is_none()
+            && self.limits == CallLimits::default()
+            && self.proofs.iter().all(|proof| *proof == Proof::Drifted)
+    }
+
     /// How many calls run where otherwise one would: who waits for others leaves room.
     pub fn places(&self) -> usize {
         if self.disturbs_network() { CallLimits::WAITING_PLACES } else { self.limits.places() }

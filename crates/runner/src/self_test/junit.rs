@@ -22,6 +22,9 @@ pub enum TestKind {
 pub struct TestCase {
     /// As pytest names it, without the file.
     pub name: String,
+    /// The module and class that it is in, so that names of several files differ.
+    #[serde(default)]
+    pub place: String,
     /// How it ended.
     pub kind: TestKind,
     /// Why, in one line.
@@ -82,6 +85,7 @@ fn case(node: roxmltree::Node<'_, '_>) -> TestCase {
     let is_class = class.starts_with("Test") || class.ends_with("Test") || class.ends_with("Tests");
     TestCase {
         name: if is_class { format!("{class}::{name}") } else { name.to_owned() },
+        place: node.attribute("classname").unwrap_or_default().to_owned(),
         kind,
         message: message.lines().next().unwrap_or_default().to_owned(),
         seconds: node.attribute("time").and_then(|time| time.parse().ok()).unwrap_or(0.0),

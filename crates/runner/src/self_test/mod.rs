@@ -4,4 +4,4 @@ mod junit;
 mod suite;
 
 pub use junit::{JunitError, TestCase, TestCounts, TestKind, read_junit};
-pub use suite::{SuiteOptions, SuiteOutcome, run_test_file};
+pub use suite::{SuiteOptions, SuiteOutcome, run_test_files};

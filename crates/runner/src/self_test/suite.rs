@@ -49,16 +49,16 @@ pub enum SuiteOutcome {
 const NO_PYTEST: i32 = 97;
 /// stdout carries the report alone; what pytest prints goes to stderr.
 const SCRIPT: &str = "\"$0\" -c 'import pytest' 2>/dev/null || exit 97; \
-    \"$0\" -m pytest -q -p no:cacheprovider --junitxml=/tmp/report.xml \"$1\" >&2; code=$?; \
+    \"$0\" -m pytest -q -p no:cacheprovider --junitxml=/tmp/report.xml \"$@\" >&2; code=$?; \
     cat /tmp/report.xml 2>/dev/null; exit $code";
 /// Bytes of a report that are kept.
 const LONGEST_REPORT: u64 = 8 << 20;
 
-/// Runs one file of tests in a sandbox of its own.
-pub async fn run_test_file(
+/// Runs files of tests by one pytest, in a sandbox of its own.
+pub async fn run_test_files(
     backend: &dyn Backend,
     options: &SuiteOptions,
-    file: &str,
+    files: &[String],
 ) -> Result<SuiteOutcome, SandboxError> {
     let spec = SandboxSpec {
         workspace: Workspace::CopyOnWrite(options.repository.clone()),
@@ -66,7 +66,8 @@ pub async fn run_test_file(
         limits: Limits { output: LONGEST_REPORT, ..Limits::default() },
         ..SandboxSpec::default()
     };
-    let command = ["sh", "-c", SCRIPT, &inside(options), file];
+    let mut command = vec!["sh".to_owned(), "-c".to_owned(), SCRIPT.to_owned(), inside(options)];
+    command.extend_from_slice(files);
     let mut request = ExecRequest::new(command).timeout(options.timeout);
     let roots: Vec<String> = options.roots.iter().map(|root| format!("{WORKSPACE}/{root}")).collect();
     request.environment.insert("PYTHONPATH".into(), [vec![WORKSPACE.to_owned()], roots].concat().join(":"));

@@ -98,7 +98,8 @@ fn scenarios_and_synergy_are_ranked() {
         history
             .scenarios
             .insert(scenario.into(), Tracked { levels: vec![measured.roi], ..Tracked::default() });
-        history.add_synergy(Some(scenario), BTreeMap::from([("synergy_roi".to_owned(), -roi)]));
+        let synergy = BTreeMap::from([("synergy_roi".to_owned(), -roi)]);
+        history.add_synergy(synergy.clone(), BTreeMap::from([(scenario.to_owned(), synergy)]));
     }
     assert_eq!(rank_scenarios(std::slice::from_ref(&history))[0].scenario, "hostile_input");
     assert_eq!(rank_scenario_synergy(std::slice::from_ref(&history), "roi")[0].scenario, "normal");

@@ -200,16 +200,22 @@ impl History {
         problems
     }
 
-    /// Notes synergy that was measured, under a scenario if there was one.
-    pub fn add_synergy(&mut self, scenario: Option<&str>, mut synergy: BTreeMap<String, f64>) {
-        synergy.retain(|name, value| is_possible(name, *value));
-        if synergy.is_empty() {
-            return;
+    /// Notes synergy that was measured: over everything, and under each scenario.
+    pub fn add_synergy(
+        &mut self,
+        mut overall: BTreeMap<String, f64>,
+        scenarios: BTreeMap<String, BTreeMap<String, f64>>,
+    ) {
+        overall.retain(|name, value| is_possible(name, *value));
+        if !overall.is_empty() {
+            self.synergy_history.push(overall);
         }
-        if let Some(scenario) = scenario {
-            self.scenario_synergy.entry(scenario.to_owned()).or_default().push(synergy.clone());
+        for (scenario, mut synergy) in scenarios {
+            synergy.retain(|name, value| is_possible(name, *value));
+            if !synergy.is_empty() {
+                self.scenario_synergy.entry(scenario).or_default().push(synergy);
+            }
         }
-        self.synergy_history.push(synergy);
     }
 
     /// A metric of the repository, as often as it was measured; `roi` is its ROI, `synergy_…` that of workflows.

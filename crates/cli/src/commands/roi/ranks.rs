@@ -32,7 +32,9 @@ fn all(runs: &[PathBuf]) -> anyhow::Result<Vec<History>> {
 
 fn show(ranks: &[ScenarioRank], name: &str, is_json: bool) -> anyhow::Result<Exit> {
     if ranks.iter().all(|rank| rank.count == 0) {
-        return Err(UsageError::Tracking(format!("nothing of {name} was measured under scenarios")).into());
+        return Err(UsageError::Tracking(format!(
+            "nothing of {name} was measured under scenarios: menace workflows run --scenario all measures synergy"
+        )).into());
     }
     if is_json {
         print_json(&json!({"version": 1, "metric": name, "scenarios": ranks}))?;

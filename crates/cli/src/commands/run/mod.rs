@@ -7,6 +7,7 @@ mod tracked;
 mod worth;
 
 use std::collections::BTreeSet;
+use std::time::Instant;
 
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
@@ -15,7 +16,7 @@ use menace_runner::{RunEnd, RunOptions, RunReport, Surroundings, Target, run as 
 use menace_store::{Run as StoredRun, RunState, Store};
 use tokio::sync::watch;
 
-use crate::arguments::{Repository, Run};
+use crate::arguments::{MeasureOptions, Repository, Run};
 use crate::calling::{
     CallProgress, Calling, RunSettings, StoreLedger, find_interpreter, fingerprints, now_ms, open_store,
     runtime,
@@ -29,7 +30,8 @@ use super::usage::UsageError;
 use crate::tracking::{CycleReport, EnergyMeter};
 use presets::Asked;
 pub(super) use report::{input, report, shortened};
-use tracked::{Worth, keep, pilots, with_worth};
+pub(super) use tracked::{Worth, keep};
+use tracked::{pilots, with_worth};
 
 pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
@@ -53,23 +55,33 @@ struct Ended {
 }
 
 async fn begin(configuration: &Configuration, arguments: &Run, store: &Store) -> anyhow::Result<Vec<Ended>> {
-    let scan = read_repository(configuration, &arguments.repository, Purpose::Inventory)?;
-    let modules = named(&scan.inventory, &arguments.modules)?;
-    let python = interpreter(&scan.inventory, arguments);
+    let scan = read_repository(configuration, &arguments.measure.repository, Purpose::Inventory)?;
+    let modules = named(&scan.inventory, &arguments.measure.modules)?;
+    let python = interpreter(&scan.inventory, &arguments.measure);
     let calling = Calling::of(&scan.inventory, &python, &modules).await?;
     let wanted = targets(&scan.inventory, &modules);
     let given = super::stubs::given(configuration, &scan.inventory, &wanted, store, &calling).await?;
     let mut ended = Vec::new();
     let worth = Worth::of(configuration, &scan.inventory, store).await?;
-    for round in 0..arguments.runs.max(1) {
-        let mut settings = settings(configuration, arguments, &scan.inventory, &modules, round)?;
+    for round in 0..arguments.measure.runs.unwrap_or(1).max(1) {
+        let seed = arguments.measure.seed.wrapping_add(round as u64);
+        let measure = &arguments.measure;
+        let mut settings = settings(configuration, measure, &scan.inventory, &modules, (round, seed))?;
         (settings.python, settings.given) = (python.clone(), given.clone());
         let meter = EnergyMeter::start();
         let (id, end) = one(&scan.inventory, &settings, &calling, store).await?;
         let is_over = matches!(end, RunEnd::Interrupted { .. });
-        let mut cycle = worth.cycle(arguments, &end, !settings.modules.is_empty(), &meter, &calling).await?;
+        let mut cycle = worth
+            .cycle(
+                arguments.measure.forecast_log.as_deref(),
+                &end,
+                !settings.modules.is_empty(),
+                &meter,
+                &calling,
+            )
+            .await?;
         if let Some(cycle) = &mut cycle {
-            pilots(&worth, arguments, &settings, &calling, store, cycle).await?;
+            pilots(&worth, &settings, &calling, store, cycle).await?;
         }
         keep(store, &id, &end, cycle.as_ref()).await?;
         ended.push(Ended { id, settings, end, cycle });
@@ -88,6 +100,19 @@ async fn one(
     store: &Store,
 ) -> anyhow::Result<(RunId, RunEnd)> {
     let id = new_id();
+    begin_as(&id, inventory, settings, store).await?;
+    let ledger = StoreLedger::new(store.clone(), id.clone(), settings.clone());
+    let end = call_all(inventory, settings, calling, &ledger, (&id, None)).await?;
+    Ok((id, end))
+}
+
+/// Writes down that a run begins.
+pub(in crate::commands) async fn begin_as(
+    id: &RunId,
+    inventory: &Inventory,
+    settings: &RunSettings,
+    store: &Store,
+) -> anyhow::Result<()> {
     let stored = StoredRun {
         id: id.clone(),
         repository: inventory.root.clone(),
@@ -99,10 +124,25 @@ async fn one(
         options: serde_json::to_value(settings)?,
         report: None,
     };
-    store.begin_run(&stored).await?;
-    let ledger = StoreLedger::new(store.clone(), id.clone(), settings.clone());
-    let end = call_all(inventory, settings, calling, &ledger, &id).await?;
-    Ok((id, end))
+    Ok(store.begin_run(&stored).await?)
+}
+
+/// A run that goes on, over code that is what it was: what came of its calls is known as far as it got. What came of calls of
+/// some modules in another run is taken from there.
+pub(in crate::commands) async fn once_more(
+    inventory: &Inventory,
+    settings: &RunSettings,
+    calling: &Calling,
+    store: &Store,
+    (id, carried): (&RunId, Option<(RunId, BTreeSet<String>)>),
+    until: Option<Instant>,
+) -> anyhow::Result<RunEnd> {
+    store.set_run_state(id, RunState::Running, None, None).await?;
+    let mut ledger = StoreLedger::resumed(store.clone(), id.clone(), settings.clone()).await?;
+    if let Some((other, modules)) = carried {
+        ledger.carry(&other, &modules).await?;
+    }
+    call_all(inventory, settings, calling, &ledger, (id, until)).await
 }
 
 async fn resume(
@@ -119,7 +159,7 @@ async fn resume(
     let settings: RunSettings = serde_json::from_value(stored.options)?;
     let repository = Repository {
         path: Some(settings.repository.clone()),
-        no_cache: arguments.repository.no_cache,
+        no_cache: arguments.measure.repository.no_cache,
         exclude: settings.exclude.clone(),
     };
     let scan = read_repository(configuration, &repository, Purpose::Inventory)?;
@@ -128,20 +168,27 @@ async fn resume(
     let calling = Calling::of(&scan.inventory, &settings.python, &settings.modules).await?;
     let worth = Worth::of(configuration, &scan.inventory, store).await?;
     let meter = EnergyMeter::start();
-    let end = call_all(&scan.inventory, &settings, &calling, &ledger, &id).await?;
-    let cycle = worth.cycle(arguments, &end, !settings.modules.is_empty(), &meter, &calling).await?;
+    let end = call_all(&scan.inventory, &settings, &calling, &ledger, (&id, None)).await?;
+    let cycle = worth
+        .cycle(
+            arguments.measure.forecast_log.as_deref(),
+            &end,
+            !settings.modules.is_empty(),
+            &meter,
+            &calling,
+        )
+        .await?;
     keep(store, &id, &end, cycle.as_ref()).await?;
     Ok(Ended { id, settings, end, cycle })
 }
 
-fn settings(
+pub(in crate::commands) fn settings(
     configuration: &Configuration,
-    arguments: &Run,
+    arguments: &MeasureOptions,
     inventory: &Inventory,
     modules: &[String],
-    round: usize,
+    (round, seed): (usize, u64),
 ) -> anyhow::Result<RunSettings> {
-    let seed = arguments.seed.wrapping_add(round as u64);
     let asked = Asked { files: &arguments.preset_file, count: arguments.preset_count, seed, round };
     let paths: Vec<String> = targets(inventory, modules)
         .into_iter()
@@ -161,11 +208,12 @@ fn settings(
         source: super::stubs::source(configuration),
         digest: None,
         files: fingerprints(inventory),
+        shrinking: None,
     })
 }
 
 /// The interpreter of the repository, or the one that was named.
-fn interpreter(inventory: &Inventory, arguments: &Run) -> String {
+pub(in crate::commands) fn interpreter(inventory: &Inventory, arguments: &MeasureOptions) -> String {
     let variable = |name: &str| std::env::var_os(name).map(Into::into);
     let root = std::path::Path::new(&inventory.root);
     let found = find_interpreter(root, arguments.python.as_deref(), variable);
@@ -178,7 +226,7 @@ async fn call_all(
     settings: &RunSettings,
     calling: &Calling,
     ledger: &StoreLedger,
-    id: &RunId,
+    (id, until): (&RunId, Option<Instant>),
 ) -> anyhow::Result<RunEnd> {
     let store = ledger.store();
     let options = RunOptions {
@@ -189,15 +237,26 @@ async fn call_all(
         timeout: settings.timeout(),
         parallel: calling.parallel,
         digest: settings.digest.clone(),
+        shrinking: settings.shrinking.unwrap_or(RunOptions::THOROUGH),
     };
     let progress = CallProgress::default();
     let (stopper, stop) = watch::channel(false);
+    let end_of_time = until.map(|until| {
+        let stopper = stopper.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep_until(until.into()).await;
+            stopper.send_replace(true);
+        })
+    });
     let watcher = tokio::spawn(stop_when_asked(stopper));
     let mut surroundings = Surroundings { executor: &calling.executor, ledger, progress: &progress, stop };
     let wanted: Vec<Target> = targets(inventory, &settings.modules);
     let end = make_calls(&mut surroundings, wanted, &options).await;
     progress.finish();
     watcher.abort();
+    if let Some(end_of_time) = end_of_time {
+        end_of_time.abort();
+    }
     let mut end = end?;
     match &mut end {
         RunEnd::Finished(report) => {
@@ -213,7 +272,7 @@ async fn call_all(
 }
 
 /// The first interruption lets the calls that are under way end; the second ends menace.
-async fn stop_when_asked(stopper: watch::Sender<bool>) {
+pub(in crate::commands) async fn stop_when_asked(stopper: watch::Sender<bool>) {
     let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
     for first in [true, false] {
         let asked = async {
@@ -245,8 +304,8 @@ fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> an
                 exit = Exit::Interrupted;
             }
             RunEnd::Finished(report) => {
-                let top = if arguments.top == 0 { usize::MAX } else { arguments.top };
-                if !arguments.output.json {
+                let top = if arguments.measure.top == 0 { usize::MAX } else { arguments.measure.top };
+                if !arguments.measure.output.json {
                     print(&self::report(report, top))?;
                     if let Some(cycle) = cycle {
                         print(&worth::worth(cycle, top))?;
@@ -264,7 +323,7 @@ fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> an
             }
         }
     }
-    match (arguments.output.json, &reports[..]) {
+    match (arguments.measure.output.json, &reports[..]) {
         (false, _) | (true, []) => {}
         (true, [report]) => print_json(report)?,
         (true, reports) => print_json(&serde_json::json!({"version": 1, "runs": reports}))?,
@@ -299,7 +358,7 @@ fn say_missing(missing: &[(String, &'static str, String)]) -> bool {
     missing.is_empty()
 }
 
-fn new_id() -> RunId {
+pub(in crate::commands) fn new_id() -> RunId {
     use std::hash::{BuildHasher, Hasher};
     // The standard library seeds every hasher by chance, and no more than a name for a run is needed.
     let chance = std::collections::hash_map::RandomState::new().build_hasher().finish();

@@ -1,32 +1,33 @@
 //! Runs and what they are worth.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
 use menace_model::settings::MicropilotMode;
 use menace_runner::{RunEnd, RunReport};
-use menace_store::{RunState, Store};
+use menace_store::{PatchState, RunState, Store};
 use menace_tracker::roi::Placed;
 
 use super::one;
-use crate::arguments::Run;
 use crate::calling::{Calling, RunSettings, now_ms};
 use crate::configuration::Configuration;
 use crate::terminal::note;
 use crate::tracking::{CycleReport, EnergyMeter, MetricsFile, Rules, Tracker, decided};
 
 /// What is needed to say what runs are worth. Read before the first call, so that wrong files are said at once.
-pub(super) struct Worth<'a> {
+pub(in crate::commands) struct Worth<'a> {
     configuration: &'a Configuration,
     inventory: &'a Inventory,
     rules: Rules,
     metrics_file: MetricsFile,
     workflows: BTreeMap<String, Vec<String>>,
+    patches: BTreeMap<String, (u64, u64)>,
 }
 
 impl<'a> Worth<'a> {
-    pub(super) async fn of(
+    pub(in crate::commands) async fn of(
         configuration: &'a Configuration,
         inventory: &'a Inventory,
         store: &Store,
@@ -35,15 +36,16 @@ impl<'a> Worth<'a> {
         Ok(Self {
             configuration,
             inventory,
-            rules: Rules::read(configuration, std::path::Path::new(&inventory.root))?,
+            rules: Rules::read(configuration, Path::new(&inventory.root))?,
             metrics_file: MetricsFile::read(configuration)?,
             workflows: stored.into_iter().map(|workflow| (workflow.name, workflow.steps)).collect(),
+            patches: patches(inventory, store).await?,
         })
     }
 
-    pub(super) async fn cycle(
+    pub(in crate::commands) async fn cycle(
         &self,
-        arguments: &Run,
+        forecast_log: Option<&Path>,
         end: &RunEnd,
         is_partial: bool,
         meter: &EnergyMeter,
@@ -55,12 +57,31 @@ impl<'a> Worth<'a> {
             inventory: self.inventory,
             rules: self.rules.clone(),
             metrics_file: &self.metrics_file,
-            forecast_log: arguments.forecast_log.as_deref(),
+            forecast_log,
             is_partial,
             workflows: self.workflows.clone(),
+            patches: self.patches.clone(),
         };
         tracker.cycle(report, meter, calling).await.map(Some)
     }
+}
+
+/// Patches that were kept in modules of a repository, and those that were taken back later, by path.
+async fn patches(inventory: &Inventory, store: &Store) -> anyhow::Result<BTreeMap<String, (u64, u64)>> {
+    let root = std::path::absolute(&inventory.root)?.display().to_string();
+    let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for patch in store.patches_of(&root).await? {
+        let files = patch.detail["files"].as_object().into_iter().flat_map(|files| files.keys());
+        for path in files {
+            let (kept, reverted) = found.entry(path.clone()).or_default();
+            match patch.state {
+                PatchState::Kept => *kept += 1,
+                PatchState::Reverted => *reverted += 1,
+                PatchState::Rejected => {}
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Candidates that get a small run of their own in each cycle.
@@ -71,7 +92,6 @@ const SEED_OF_PILOTS: u64 = 1_000_003;
 /// Modules that are borderline are run alone, with other calls, and promoted or given up, if that is wanted at once.
 pub(super) async fn pilots(
     worth: &Worth<'_>,
-    arguments: &Run,
     settings: &RunSettings,
     calling: &Calling,
     store: &Store,
@@ -88,7 +108,7 @@ pub(super) async fn pilots(
         alone.seed = alone.seed.wrapping_add(SEED_OF_PILOTS);
         let meter = EnergyMeter::start();
         let (_, end) = one(worth.inventory, &alone, calling, store).await?;
-        let Some(pilot) = worth.cycle(arguments, &end, true, &meter, calling).await? else { return Ok(()) };
+        let Some(pilot) = worth.cycle(None, &end, true, &meter, calling).await? else { return Ok(()) };
         let found = pilot.modules.iter().find(|pilot| pilot.module == row.module);
         if let (Some(found), Some(confidence)) = (found, row.confidence) {
             let raroi = found.raroi.raroi;
@@ -109,7 +129,7 @@ pub(super) fn with_worth(
 }
 
 /// Stores what a run is worth beside what it found.
-pub(super) async fn keep(
+pub(in crate::commands) async fn keep(
     store: &Store,
     id: &RunId,
     end: &RunEnd,

@@ -55,7 +55,7 @@ fn is_test(module: &Module) -> bool {
 }
 
 /// Orphans that a switch leaves out.
-fn left_out(
+pub(in crate::commands) fn left_out(
     inventory: &Inventory,
     settings: &SelfTestSettings,
     orphans: &OrphanSettings,

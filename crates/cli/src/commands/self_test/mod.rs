@@ -8,6 +8,8 @@ mod state;
 
 use std::time::Duration;
 
+pub(super) use candidates::left_out;
+
 use crate::arguments::SelfTest;
 use crate::calling::runtime;
 use crate::configuration::Configuration;

@@ -7,7 +7,7 @@ use menace_model::inventory::Inventory;
 use menace_model::presets::Preset;
 use menace_runner::{
     CallOutcome, Circumstances, Counts, Execute, Ledger, PlannedPreset, Progress, RunEnd, RunOptions, Source,
-    SuiteOptions, SuiteOutcome, Surroundings, TestCounts, Written, roots, run as make_calls, run_test_file,
+    SuiteOptions, SuiteOutcome, Surroundings, TestCounts, Written, roots, run as make_calls, run_test_files,
     targets,
 };
 use menace_sandbox::native::{NativeBackend, NativeOptions};
@@ -124,7 +124,7 @@ async fn run_suites(
         {
             let (backend, options) = (Arc::clone(&backend), options.clone());
             under_way.spawn(async move {
-                let outcome = run_test_file(&*backend, &options, &file).await;
+                let outcome = run_test_files(&*backend, &options, std::slice::from_ref(&file)).await;
                 (file, outcome)
             });
         }
@@ -160,6 +160,7 @@ async fn smoke(
         timeout: std::time::Duration::from_secs(5),
         parallel: calling.parallel,
         digest: None,
+        shrinking: RunOptions::THOROUGH,
     };
     let executor: &Arc<dyn Execute> = &calling.executor;
     let (_stopper, stop) = watch::channel(false);

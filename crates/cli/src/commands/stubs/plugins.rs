@@ -6,10 +6,9 @@ use std::time::Duration;
 use anyhow::Context;
 use menace_model::calls::Recipe;
 use menace_runner::{GivenStub, Target};
-use menace_sandbox::native::CallSpec;
 use serde_json::{Map, Value, json};
 
-use crate::calling::Calling;
+use crate::calling::{Calling, ask_plugin, python_files};
 use crate::commands::usage::UsageError;
 
 /// How long a plugin may take for all sections.
@@ -24,14 +23,7 @@ pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>, UsageError> {
             files.push(path.clone());
             continue;
         }
-        let entries = std::fs::read_dir(path).map_err(|error| wrong(error.to_string()))?;
-        let mut inside: Vec<PathBuf> = entries
-            .flatten()
-            .map(|entry| entry.path())
-            .filter(|path| path.extension().is_some_and(|ending| ending == "py"))
-            .collect();
-        inside.sort();
-        files.extend(inside);
+        files.extend(python_files(path).map_err(|error| wrong(error.to_string()))?);
     }
     Ok(files)
 }
@@ -49,17 +41,7 @@ pub(super) async fn apply(
     let request = json!({
         "kind": "plugin", "source": source, "path": path.display().to_string(), "sections": sections,
     });
-    let outcome = calling.executor.execute(&CallSpec::new(request).timeout(LONGEST)).await?;
-    let answer = outcome.returned.unwrap_or_default();
-    if answer["stage"] != "done" {
-        let problem = match (&answer["why"], &answer["error"], outcome.timed_out) {
-            (Value::String(why), _, _) => why.clone(),
-            (_, _, true) => format!("it did not end within {} s", LONGEST.as_secs()),
-            (_, Value::Object(error), _) => format!("it raised {}: {}", error["exception"], error["message"]),
-            _ => "it ended without a word".to_owned(),
-        };
-        return Err(wrong(problem).into());
-    }
+    let answer = ask_plugin(calling, request, LONGEST).await?.map_err(wrong)?;
     let made: Vec<Vec<Map<String, Value>>> =
         serde_json::from_value(answer["stubs"].clone()).context("the harness checks what plugins return")?;
     let of_target = |(target, all): (&Target, Vec<Map<String, Value>>)| {

@@ -7,6 +7,7 @@ use menace_runner::{
     Circumstances, Fixtures, Mode, Owners, Simulation, Target, WorkflowCell, WorkflowError, describe,
     find_owners, targets,
 };
+use menace_tracker::roi::Profile;
 use menace_tracker::{Prices, Taken};
 
 use crate::arguments::{Repository, WorkflowOptions};
@@ -15,11 +16,14 @@ use crate::commands::reading::{Purpose, read_repository};
 use crate::commands::sandbox::network::read_mocks;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
+use crate::tracking::Rules;
 
 pub(super) struct Laboratory<'a> {
     pub(super) scan: Scan,
     pub(super) targets: Vec<Target>,
     pub(super) prices: Prices,
+    /// What counts how much in an ROI.
+    pub(super) profile: Profile,
     /// What a second of a core consumes.
     pub(super) watts: f64,
     calling: Calling,
@@ -53,7 +57,19 @@ impl<'a> Laboratory<'a> {
             per_gb_second: settings.price_per_gb_second,
         };
         let watts = configuration.settings().metrics.watts_per_core.get();
-        Ok(Self { scan, targets: all, prices, watts, calling, owners, fixtures, network_mocks, options })
+        let profile = Rules::read(configuration, root)?.profile;
+        Ok(Self {
+            targets: all,
+            prices,
+            profile,
+            watts,
+            calling,
+            owners,
+            fixtures,
+            network_mocks,
+            options,
+            scan,
+        })
     }
 
     /// Makes a workflow under these circumstances.

@@ -6,6 +6,7 @@ mod laboratory;
 mod reports;
 mod scenarios;
 mod stored;
+mod synergy;
 mod together;
 
 pub(super) use scenarios::{run_scenarios, trajectory};

@@ -82,22 +82,47 @@ pub(super) fn trajectory(name: &str, rows: &[StageRow]) -> String {
 pub(super) fn workflows(rows: &[WorkflowRow]) -> String {
     let mut text = String::new();
     for row in rows {
-        let synergy: Vec<String> =
-            row.synergy.iter().map(|(metric, value)| format!("{metric} {}", signed(*value))).collect();
         text.push_str(&format!(
-            "{}  ROI {} · R {} ({}) · {} times{}{}\n",
+            "{}  ROI {} · R {} ({}) · {} times\n",
             styled(&row.workflow, Style::Bold),
             signed(row.roi),
             share(row.cell.robustness),
             interval(row.cell.interval),
             row.cell.n,
-            if synergy.is_empty() { "" } else { " · " },
-            synergy.join(" · "),
         ));
         text.push_str(&steps(row));
+        if !row.synergy.is_empty() {
+            text.push_str(&format!("\n{}", synergy(row)));
+        }
         text.push('\n');
     }
     text
+}
+
+/// Metrics by scenarios, only those that differ together from alone.
+fn synergy(row: &WorkflowRow) -> String {
+    let mut columns = vec![("synergy", Align::Left), ("overall", Align::Right)];
+    columns.extend(row.scenario_synergy.keys().map(|scenario| (scenario.as_str(), Align::Right)));
+    let mut table = Table::new(&columns);
+    let differs = |figure: Option<&f64>| figure.is_some_and(|value| value.abs() >= 5e-4);
+    let mut same = Vec::new();
+    for (metric, overall) in &row.synergy {
+        let name = metric.trim_start_matches("synergy_");
+        let under: Vec<Option<&f64>> = row.scenario_synergy.values().map(|all| all.get(metric)).collect();
+        if !differs(Some(overall)) && !under.iter().any(|figure| differs(*figure)) {
+            same.push(name);
+            continue;
+        }
+        let mut cells: Vec<Cell> = vec![name.to_owned().into(), signed(Some(*overall)).into()];
+        cells.extend(under.into_iter().map(|figure| signed(figure.copied()).into()));
+        table.row(cells);
+    }
+    let same = if same.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", styled(format!("the same together and alone: {}", same.join(", ")), Style::Dim))
+    };
+    format!("{}{same}", table.text())
 }
 
 fn steps(row: &WorkflowRow) -> String {

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use anyhow::Context;
 use menace_analysis::map::ModuleMap;
 use menace_model::inventory::SectionKind;
 use menace_model::presets::Preset;
-use menace_runner::{Circumstances, Counts, Mode, WorkflowCell};
-use menace_tracker::{robustness_synergy, synergy};
+use menace_runner::WorkflowCell;
 use serde::Serialize;
 
 use crate::arguments::WorkflowsRun;
@@ -16,11 +16,12 @@ use crate::commands::reading::Purpose;
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
-use crate::terminal::{note, print, print_json};
+use crate::terminal::{Stage, note, print, print_json};
 use crate::tracking::with_history;
 
 use super::laboratory::{Laboratory, steps_of};
 use super::reports;
+use super::synergy::{Difference, Figures, Made, difference, presets};
 
 /// What all workflows together are called.
 const ALL: &str = "all_workflows";
@@ -35,20 +36,46 @@ pub(super) struct WorkflowRow {
     #[serde(flatten)]
     pub(super) cell: WorkflowCell,
     /// What its parts are together, compared with each alone.
-    pub(super) synergy: BTreeMap<&'static str, Option<f64>>,
+    pub(super) synergy: Figures,
+    /// The same under each scenario.
+    pub(super) scenario_synergy: BTreeMap<String, Figures>,
+}
+
+impl WorkflowRow {
+    fn new(
+        laboratory: &Laboratory<'_>,
+        name: &str,
+        together: &Made,
+        difference: Difference,
+    ) -> anyhow::Result<Self> {
+        let cell = together.ordinary().context("nothing was made in ordinary circumstances")?.clone();
+        Ok(Self {
+            workflow: name.to_owned(),
+            roi: laboratory.roi(&cell),
+            cell,
+            synergy: difference.overall,
+            scenario_synergy: difference.scenarios,
+        })
+    }
 }
 
 pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> anyhow::Result<Exit> {
+    let presets = presets(&arguments.scenarios);
     runtime()?.block_on(async {
         let laboratory = Laboratory::open(configuration, &arguments.common, Purpose::ModuleMap).await?;
         let workflows = chosen(configuration, arguments, &laboratory).await?;
-        let mut rows = Vec::new();
+        let progress = Stage::new();
+        let (mut rows, mut each) = (Vec::new(), Vec::new());
         for (name, steps) in &workflows {
-            rows.push(row(&laboratory, name, steps).await?);
+            let (row, made) = row(&laboratory, name, steps, &presets, &progress).await?;
+            rows.push(row);
+            each.push(made);
         }
         if workflows.len() > 1 {
-            rows.push(all_together(&laboratory, &workflows, &rows).await?);
+            progress.say(ALL);
+            rows.push(all_together(&laboratory, &workflows, &each, &presets).await?);
         }
+        drop(progress);
         note_synergy(configuration, &laboratory, &rows)?;
         if arguments.common.output.json {
             print_json(&serde_json::json!({"version": 1, "seed": arguments.common.seed, "workflows": rows}))?;
@@ -66,15 +93,14 @@ fn note_synergy(
     laboratory: &Laboratory<'_>,
     rows: &[WorkflowRow],
 ) -> anyhow::Result<()> {
-    let Some(row) = rows.last() else { return Ok(()) };
-    let measured: BTreeMap<String, f64> =
-        row.synergy.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?))).collect();
-    if measured.is_empty() {
-        return Ok(());
-    }
+    let Some(row) = rows.last().filter(|row| !row.synergy.is_empty()) else { return Ok(()) };
     let directory = configuration.data_directory();
     with_history(&directory, &laboratory.scan.inventory.root, |history| {
-        history.add_synergy(Some(&row.cell.scenario), measured);
+        let next = history.next("synergy_profitability", &[]);
+        let lucrativity = next.and_then(|next| Some(next.steps.first()?.value));
+        let mut overall = row.synergy.clone();
+        overall.extend(lucrativity.map(|value| ("synergy_projected_lucrativity".to_owned(), value)));
+        history.add_synergy(overall, row.scenario_synergy.clone());
         Ok(())
     })
 }
@@ -124,64 +150,34 @@ fn dynamic(laboratory: &Laboratory<'_>) -> Vec<(String, Vec<String>)> {
     groups.into_iter().collect()
 }
 
-async fn row(laboratory: &Laboratory<'_>, name: &str, steps: &[String]) -> anyhow::Result<WorkflowRow> {
-    let normal = Circumstances::of(&Preset::named("normal"), Counts::default());
-    let cell = laboratory.cell(steps, &normal, Mode::On).await?;
+/// A workflow, and what was seen of it beside its row: all workflows together are compared with it.
+async fn row(
+    laboratory: &Laboratory<'_>,
+    name: &str,
+    steps: &[String],
+    presets: &[Preset],
+    progress: &Stage,
+) -> anyhow::Result<(WorkflowRow, Made)> {
+    progress.say(name);
+    let together = Made::of(laboratory, steps, presets).await?;
     let mut alone = Vec::new();
     if steps.len() > 1 {
         for step in steps {
-            alone.push(laboratory.cell(std::slice::from_ref(step), &normal, Mode::On).await?);
+            progress.say(&format!("{name}: {step} alone"));
+            alone.push(Made::of(laboratory, std::slice::from_ref(step), presets).await?);
         }
     }
-    Ok(WorkflowRow {
-        workflow: name.to_owned(),
-        roi: laboratory.roi(&cell),
-        synergy: compared(laboratory, &cell, &alone.iter().collect::<Vec<_>>()),
-        cell,
-    })
+    let row = WorkflowRow::new(laboratory, name, &together, difference(laboratory, &together, &alone))?;
+    Ok((row, together))
 }
 
 async fn all_together(
     laboratory: &Laboratory<'_>,
     workflows: &[(String, Vec<String>)],
-    rows: &[WorkflowRow],
+    alone: &[Made],
+    presets: &[Preset],
 ) -> anyhow::Result<WorkflowRow> {
     let steps: Vec<String> = workflows.iter().flat_map(|(_, steps)| steps.iter().cloned()).collect();
-    let normal = Circumstances::of(&Preset::named("normal"), Counts::default());
-    let cell = laboratory.cell(&steps, &normal, Mode::On).await?;
-    let alone: Vec<&WorkflowCell> = rows.iter().map(|row| &row.cell).collect();
-    Ok(WorkflowRow {
-        workflow: ALL.to_owned(),
-        roi: laboratory.roi(&cell),
-        synergy: compared(laboratory, &cell, &alone),
-        cell,
-    })
-}
-
-fn compared(
-    laboratory: &Laboratory<'_>,
-    together: &WorkflowCell,
-    alone: &[&WorkflowCell],
-) -> BTreeMap<&'static str, Option<f64>> {
-    if alone.is_empty() {
-        return BTreeMap::new();
-    }
-    let of = |metric: &dyn Fn(&WorkflowCell) -> Option<f64>| -> Vec<Option<f64>> {
-        alone.iter().map(|cell| metric(cell)).collect()
-    };
-    let each = |value: Option<f64>, cell: &WorkflowCell| value.map(|value| value / cell.n.max(1) as f64);
-    let watts = laboratory.watts;
-    let energy = move |cell: &WorkflowCell| each(cell.cpu_seconds, cell).map(|seconds| seconds * watts);
-    let value = laboratory.prices.value_per_call;
-    let revenue =
-        move |cell: &WorkflowCell| each(Some(cell.ended_well() as f64), cell).map(|share| share * value);
-    let throughput = |cell: &WorkflowCell| Some(1e3 / cell.wall_ms.filter(|wall| *wall > 0.0)?);
-    BTreeMap::from([
-        ("synergy_profitability", synergy(laboratory.roi(together), &of(&|cell| laboratory.roi(cell)))),
-        ("synergy_energy_consumption", synergy(energy(together), &of(&energy))),
-        ("synergy_revenue", synergy(revenue(together), &of(&revenue))),
-        ("synergy_throughput", synergy(throughput(together), &of(&throughput))),
-        ("synergy_roi", synergy(laboratory.roi(together), &of(&|cell| laboratory.roi(cell)))),
-        ("synergy_reliability", robustness_synergy(together.robustness, &of(&|cell| cell.robustness))),
-    ])
+    let together = Made::of(laboratory, &steps, presets).await?;
+    WorkflowRow::new(laboratory, ALL, &together, difference(laboratory, &together, alone))
 }

@@ -27,7 +27,7 @@ pub use alignment::AlignmentSettings;
 pub use docker::DockerSettings;
 pub use entropy::EntropySettings;
 pub use general::GeneralSettings;
-pub use improvement::ImprovementSettings;
+pub use improvement::{ImprovementSettings, ProposerKind};
 pub use language_model::LanguageModelSettings;
 pub use limits::{FailureMode, LimitSettings, OperatingSystem};
 pub use logging::{LogLevel, LoggingSettings};

@@ -46,19 +46,19 @@ settings! {
     preset_debug: bool = "0" {
         env: "PRESET_DEBUG",
         flag: "--preset-debug",
-        status: Planned,
+        status: Active,
     }
 
     /// File with the learned policy that adapts presets
     preset_rl_path: Option<PathBuf> = "" {
         env: "SANDBOX_PRESET_RL_PATH",
-        status: Planned,
+        status: Active,
     }
 
     /// Learning algorithm of the policy that adapts presets
     preset_rl_strategy: Option<String> = "" {
         env: "SANDBOX_PRESET_RL_STRATEGY",
-        status: Planned,
+        status: Active,
     }
 
     /// File with the state of the adaptive agent

@@ -37,6 +37,6 @@ settings! {
     patch_score_backend_url: Option<ScoreBackendUrl> = "" {
         env: "PATCH_SCORE_BACKEND_URL",
         secret: true,
-        status: Planned,
+        status: Active,
     }
 }

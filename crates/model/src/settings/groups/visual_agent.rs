@@ -56,18 +56,18 @@ settings! {
     /// Template of the visual agent's prompt: a file, or the text itself
     va_prompt_template: Option<String> = "" {
         env: "VA_PROMPT_TEMPLATE",
-        status: Planned,
+        status: Active,
     }
 
     /// Text in front of each prompt for the visual agent
     va_prompt_prefix: String = "" {
         env: "VA_PROMPT_PREFIX",
-        status: Planned,
+        status: Active,
     }
 
     /// Lines of the repository's layout in each prompt for the visual agent
     va_repo_layout_lines: usize = "200" {
         env: "VA_REPO_LAYOUT_LINES",
-        status: Planned,
+        status: Active,
     }
 }

@@ -1,0 +1,67 @@
+//! Several modules read as if they were one.
+
+use menace_model::inventory::Module;
+
+use super::risk::{code_quality, security_score};
+use crate::facts::extract;
+
+/// What is measured of modules together. Nothing where one of them does not parse.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Whole {
+    /// The maintainability index of all text, between 0 and 100.
+    pub maintainability: Option<f64>,
+    /// From the findings and the lines of all.
+    pub code_quality: Option<f64>,
+    /// From the findings and the lines of all.
+    pub security_score: Option<f64>,
+    /// Bits for each token, over the tokens of all.
+    pub entropy: Option<f64>,
+}
+
+/// Reads modules as one. Findings are those of each, since a name that one module defines is not used by another that does
+/// not import it; tokens and structure are those of their text, one after the other.
+pub fn read_as_one(modules: &[(&Module, Vec<u8>)]) -> Whole {
+    if modules.is_empty() || modules.iter().any(|(module, _)| module.maintainability.is_none()) {
+        return Whole::default();
+    }
+    let lines = modules.iter().map(|(module, _)| module.lines.total).sum();
+    let lint: Vec<_> = modules.iter().flat_map(|(module, _)| module.lint.iter().cloned()).collect();
+    let findings: Vec<_> = modules.iter().flat_map(|(module, _)| module.findings.iter().cloned()).collect();
+    let texts: Vec<&[u8]> = modules.iter().map(|(_, text)| text.as_slice()).collect();
+    let facts = extract(texts.join(&b'\n'));
+    Whole {
+        maintainability: facts.maintainability,
+        code_quality: Some(code_quality(&lint, lines)),
+        security_score: Some(security_score(&findings, lines)),
+        entropy: (!facts.sections.is_empty()).then_some(facts.entropy),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{ScanOptions, Silent, scan};
+    use super::*;
+
+    #[test]
+    fn one_module_is_what_it_is_alone_and_two_that_differ_have_more_kinds_of_tokens() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = "def add(first, second):\n    return first + second\n";
+        let second = "import pickle\n\n\ndef load(data):\n    return pickle.loads(data)\n";
+        std::fs::write(directory.path().join("first.py"), first).unwrap();
+        std::fs::write(directory.path().join("second.py"), second).unwrap();
+        let found = scan(directory.path(), &ScanOptions::default(), &Silent, || Err(String::new())).unwrap();
+        let modules = &found.inventory.modules;
+        let alone = read_as_one(&[(&modules[0], first.into())]);
+        assert_eq!(alone.entropy, modules[0].entropy);
+        assert_eq!(alone.security_score, modules[0].security_score);
+        assert_eq!(alone.maintainability, modules[0].maintainability);
+        let both = read_as_one(&[(&modules[0], first.into()), (&modules[1], second.into())]);
+        assert!(both.entropy > modules[0].entropy && both.entropy > modules[1].entropy);
+        assert!(both.security_score > modules[1].security_score && both.security_score < Some(1.0));
+    }
+
+    #[test]
+    fn nothing_is_said_of_what_does_not_parse() {
+        assert_eq!(read_as_one(&[]), Whole::default());
+    }
+}

@@ -1,0 +1,24 @@
+//! Where models are asked.
+
+use menace_engine::proposers::llm::Endpoint;
+
+use crate::configuration::Configuration;
+
+/// Where `OpenAI`'s own models are.
+const OPENAI: &str = "https://api.openai.com/v1";
+
+/// The endpoint of the model that is named, if anybody can be asked.
+pub(crate) fn endpoint(configuration: &Configuration, model: &str) -> Option<Endpoint> {
+    let settings = &configuration.settings().language_model;
+    let base_url = settings.openai_base_url.clone().filter(|address| !address.trim().is_empty());
+    if base_url.is_none() && settings.openai_api_key.is_none() {
+        return None;
+    }
+    Some(Endpoint {
+        base_url: base_url.unwrap_or_else(|| OPENAI.to_owned()),
+        key: settings.openai_api_key.clone(),
+        model: model.to_owned(),
+        timeout: settings.model_timeout,
+        per_minute: settings.model_requests_per_minute,
+    })
+}

@@ -1,0 +1,35 @@
+//! The memory, as the settings want it.
+
+use std::sync::Arc;
+
+use menace_engine::memory::{Embed, Memory, Retention};
+use menace_engine::proposers::llm::HttpEmbedder;
+use menace_engine::secrets::scrubbed;
+use menace_store::Store;
+
+use super::endpoint::endpoint;
+use crate::commands::UsageError;
+use crate::configuration::Configuration;
+
+/// The memory in a database, and who says what memories mean, if a model for that is named.
+pub(crate) fn memory(configuration: &Configuration, store: Store) -> Result<Memory, UsageError> {
+    let settings = &configuration.settings().language_model;
+    Ok(Memory {
+        store,
+        embedder: embedder(configuration),
+        retention: Retention::of_counts(&settings.gpt_memory_retention)?,
+        compact_interval: settings.gpt_memory_compact_interval,
+        scrub: scrubbed,
+    })
+}
+
+fn embedder(configuration: &Configuration) -> Option<Arc<dyn Embed>> {
+    let model = configuration.settings().language_model.embedding_model.as_ref()?;
+    match HttpEmbedder::new(endpoint(configuration, model)?) {
+        Ok(embedder) => Some(Arc::new(embedder)),
+        Err(error) => {
+            tracing::warn!("memories are found by their words only: {error}");
+            None
+        }
+    }
+}

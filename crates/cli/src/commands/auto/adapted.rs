@@ -1,0 +1,266 @@
+//! What a cycle runs under: presets as they were chosen, or adapted to what cycles before it measured.
+
+use std::fmt;
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use menace_engine::adaptation::{Adapted, Little, Machine, Policy, Strategy, Trend, adapt, adapt_by};
+use menace_model::ids::RunId;
+use menace_model::presets::{Preset, PresetError};
+use menace_store::Store;
+use menace_tracker::history::History;
+
+use super::state::{Begun, Progress};
+use crate::arguments::Auto;
+use crate::calling::{RunSettings, StoredPreset};
+use crate::configuration::Configuration;
+use crate::terminal::{count, note};
+use crate::tracking::{Thresholds, lock, peek};
+
+/// Where the presets of a cycle come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A file that somebody wrote, which is never adapted.
+    StaticFile,
+    /// The rules of adaptation.
+    History,
+    /// A policy that learns.
+    Policy,
+    /// The usual choice, because the history says nothing.
+    Chosen,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::StaticFile => "static file",
+            Self::History => "adapted to the history",
+            Self::Policy => "policy",
+            Self::Chosen => "chosen",
+        })
+    }
+}
+
+/// How a cycle that began before was asked for. It goes on under the same, whatever the history says by now.
+pub(super) async fn as_it_began(store: &Store, begun: Option<&Begun>) -> anyhow::Result<Option<RunSettings>> {
+    let Some(begun) = begun else { return Ok(None) };
+    note(&format!("presets: {}, as the cycle began", begun.presets));
+    let options = store.run(&begun.run).await?.options;
+    let settings: RunSettings = serde_json::from_value(options)
+        .with_context(|| format!("the cycle {} cannot be gone on with", begun.run))?;
+    Ok(Some(settings))
+}
+
+/// Adapts the presets of a cycle, says so, and returns where they come from.
+pub(super) fn adapted(
+    configuration: &Configuration,
+    arguments: &Auto,
+    progress: &Progress,
+    (run, number): (&RunId, usize),
+    settings: &mut RunSettings,
+) -> anyhow::Result<Origin> {
+    let written = &configuration.settings().presets;
+    Strategy::of_name(written.preset_rl_strategy.as_deref())?;
+    let means = if !progress.preset_file.is_empty() {
+        Means::StaticFile
+    } else if written.env_presets.is_some() {
+        Means::Written
+    } else {
+        match &written.preset_rl_path {
+            Some(path) => Means::Policy { path, seed: progress.seed, number },
+            None => Means::Rules,
+        }
+    };
+    let repository = progress.repository.display().to_string();
+    let history = peek(&configuration.data_directory(), &repository);
+    let presets: Result<Vec<Preset>, PresetError> =
+        settings.presets.iter().map(StoredPreset::preset).collect();
+    let (origin, made) = decided(&means, presets?, &trend(configuration, &history))?;
+    for (stored, preset) in settings.presets.iter_mut().zip(&made.presets) {
+        stored.say(preset);
+    }
+    let cycle = number + 1;
+    note(&format!("presets of cycle {cycle}: {}", line(origin, &made)));
+    let told = told(run, cycle, origin, &made);
+    if let Some(path) = &arguments.debug_log_file {
+        append(path, &told)?;
+    } else if written.preset_debug {
+        for line in &told {
+            note(line);
+        }
+    }
+    Ok(origin)
+}
+
+/// What presets are adapted with.
+enum Means<'a> {
+    /// Not at all: a file says what they are.
+    StaticFile,
+    /// Not at all: a variable says what they are.
+    Written,
+    Rules,
+    Policy {
+        path: &'a Path,
+        seed: u64,
+        number: usize,
+    },
+}
+
+fn decided(means: &Means<'_>, presets: Vec<Preset>, trend: &Trend) -> anyhow::Result<(Origin, Adapted)> {
+    let as_they_are = |presets, why: &str| Adapted {
+        presets,
+        decisions: Vec::new(),
+        seen: vec![why.to_owned()],
+        is_decided: false,
+    };
+    Ok(match means {
+        Means::StaticFile => (Origin::StaticFile, as_they_are(presets, "what a file says is not adapted")),
+        Means::Written => {
+            (Origin::Chosen, as_they_are(presets, "what SANDBOX_ENV_PRESETS says is not adapted"))
+        }
+        Means::Rules => {
+            let made = adapt(presets, trend, &machine());
+            (if made.decisions.is_empty() { Origin::Chosen } else { Origin::History }, made)
+        }
+        Means::Policy { path, seed, number } => {
+            let made = by_policy(path, *seed, *number, presets, trend)?;
+            (if made.is_decided { Origin::Policy } else { Origin::Chosen }, made)
+        }
+    })
+}
+
+/// Whoever learns holds the lock, so that two loops do not lose what the other learned.
+fn by_policy(
+    path: &Path,
+    seed: u64,
+    number: usize,
+    presets: Vec<Preset>,
+    trend: &Trend,
+) -> anyhow::Result<Adapted> {
+    let _lock = lock(path)?;
+    let mut policy = Policy::read(path, seed, number)?;
+    let made = adapt_by(&mut policy, presets, trend, &machine());
+    policy.write(path)?;
+    Ok(made)
+}
+
+/// This one. Without knowing how many cores there are, one is sure.
+fn machine() -> Machine {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let system = rustix::system::sysinfo();
+    let memory = system.totalram * u64::from(system.mem_unit);
+    Machine { cpus: cores as f64, memory: memory as f64 }
+}
+
+/// What was measured, with what counts as little in this repository.
+fn trend(configuration: &Configuration, history: &History) -> Trend {
+    let thresholds = Thresholds::of(configuration, history);
+    Trend {
+        roi: history.series("roi"),
+        synergy_roi: history.series("synergy_roi").last().copied(),
+        safety: history.series("safety_rating"),
+        little: Little {
+            roi: thresholds.roi,
+            synergy: thresholds.synergy,
+            cycles: configuration.settings().roi.roi_cycles as usize,
+        },
+    }
+}
+
+fn line(origin: Origin, made: &Adapted) -> String {
+    let how_many = match made.decisions.len() {
+        0 => String::new(),
+        values => format!(", {} changed", count(values, "value")),
+    };
+    format!("{origin}{how_many} ({})", made.seen.join("; "))
+}
+
+/// What there is to know about adaptation in a cycle: what was seen, and each decision.
+fn told(run: &RunId, cycle: usize, origin: Origin, made: &Adapted) -> Vec<String> {
+    let mut lines = vec![format!("{run} cycle {cycle}: {}", line(origin, made))];
+    lines.extend(made.decisions.iter().map(|decision| format!("{run} cycle {cycle}: {decision}")));
+    lines
+}
+
+/// Adds lines to a file; what earlier runs wrote stays.
+fn append(path: &Path, lines: &[String]) -> anyhow::Result<()> {
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).with_context(|| format!("failed to make {}", parent.display()))?;
+    }
+    let opened = File::options().create(true).append(true).open(path);
+    opened
+        .and_then(|mut file| file.write_all((lines.join("\n") + "\n").as_bytes()))
+        .with_context(|| format!("failed to write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_engine::adaptation::PolicyError;
+    use menace_model::presets::read;
+
+    use super::*;
+
+    fn presets() -> Vec<Preset> {
+        let text = r#"[{"SCENARIO_NAME": "normal"}, {"SCENARIO_NAME": "a", "MEMORY_LIMIT": "256Mi"}]"#;
+        read(text).unwrap()
+    }
+
+    fn trend(roi: &[f64]) -> Trend {
+        let little = Little { roi: 0.01, synergy: 0.01, cycles: 3 };
+        Trend { roi: roi.to_vec(), synergy_roi: None, safety: Vec::new(), little }
+    }
+
+    #[test]
+    fn what_somebody_wrote_is_never_adapted_and_the_rest_is_if_there_is_a_reason() {
+        for (means, roi, origin, memory) in [
+            (Means::StaticFile, &[0.5; 4][..], "static file", "256Mi"),
+            (Means::Written, &[0.5; 4], "chosen", "256Mi"),
+            (Means::Rules, &[0.5; 4], "adapted to the history", "512Mi"),
+            (Means::Rules, &[0.5, 0.4, 0.2, 0.1], "chosen", "256Mi"),
+            (Means::Rules, &[0.5], "chosen", "256Mi"),
+        ] {
+            let (found, made) = decided(&means, presets(), &trend(roi)).unwrap();
+            assert_eq!(found.to_string(), origin, "{roi:?}");
+            assert_eq!(made.presets[1].text("MEMORY_LIMIT"), Some(memory), "{origin}");
+            assert!(!made.seen.is_empty() && line(found, &made).contains(origin));
+        }
+    }
+
+    #[test]
+    fn a_policy_learns_across_runs_and_never_overwrites_another_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("policies/preset.json");
+        let means = |number| Means::Policy { path: &path, seed: 0, number };
+        assert_eq!(decided(&means(0), presets(), &trend(&[0.5])).unwrap().0, Origin::Chosen);
+        let first = decided(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
+        let again = decided(&means(1), presets(), &trend(&[0.5; 4])).unwrap();
+        assert_eq!(first, again, "a cycle that is decided again is decided alike");
+        assert_eq!(first.0, Origin::Policy);
+        decided(&means(2), presets(), &trend(&[0.5, 0.5, 0.5, 0.5, 0.9])).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\"count\": 1"), "{text}");
+        std::fs::write(&path, "not a policy").unwrap();
+        let error = decided(&means(3), presets(), &trend(&[0.5; 6])).unwrap_err();
+        assert!(matches!(error.downcast_ref(), Some(PolicyError::Foreign { .. })), "{error}");
+        assert_eq!(crate::exit::of_error(&error), crate::exit::Exit::Usage);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "not a policy");
+    }
+
+    #[test]
+    fn the_log_is_added_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("logs/preset_debug.log");
+        let (origin, made) = decided(&Means::Rules, presets(), &trend(&[0.5; 4])).unwrap();
+        let run = crate::commands::run::new_id();
+        for cycle in [4, 5] {
+            append(&path, &told(&run, cycle, origin, &made)).unwrap();
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 4, "{text}");
+        assert!(lines[1].starts_with(&format!("{run} cycle 4: a MEMORY_LIMIT 256Mi → 512Mi: ")), "{text}");
+        assert!(lines[2].contains("cycle 5: adapted to the history, 1 value changed"), "{text}");
+    }
+}

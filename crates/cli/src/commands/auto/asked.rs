@@ -1,0 +1,145 @@
+//! Who is asked for changes: the built-in transforms, and a model if there is one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use menace_engine::proposers::llm::{
+    HttpModel, Llm, Model, Pricing, Recorded, Recording, Standing, Template, Wording,
+};
+use menace_engine::proposers::{BuiltIn, Proposer, Recall};
+use menace_model::inventory::Inventory;
+use menace_model::settings::ProposerKind;
+
+use crate::calling::endpoint;
+use crate::configuration::Configuration;
+use crate::tracking::CycleReport;
+
+/// Where templates of prompts are looked for, beside those that are built in.
+const TEMPLATES: &str = "templates/auto_prompts";
+/// Where the answers of a model are kept, in the directory of a run.
+const ANSWERS: &str = "answers.jsonl";
+
+/// What is known when they are asked.
+pub(super) struct Asked<'a> {
+    pub(super) configuration: &'a Configuration,
+    /// The directory of the run.
+    pub(super) directory: &'a Path,
+    pub(super) inventory: &'a Inventory,
+    pub(super) python: &'a str,
+    pub(super) worth: Option<&'a CycleReport>,
+    /// The cycle before.
+    pub(super) previous: Option<&'a BTreeMap<String, BTreeMap<String, f64>>>,
+}
+
+/// In a line: which model is asked, or why none is.
+pub(super) fn described(configuration: &Configuration) -> String {
+    let settings = &configuration.settings().language_model;
+    match (&settings.model_replay, endpoint(configuration, &settings.model)) {
+        (Some(path), _) => format!("model: answers of {} from {}", settings.model, path.display()),
+        (None, Some(_)) => {
+            let price = match settings.model_prices.get(&settings.model) {
+                Some(price) => format!("{} in, {} out for a million tokens", price.input, price.output),
+                None => "price unknown".into(),
+            };
+            format!("model: {} ({price})", settings.model)
+        }
+        (None, None) => {
+            "model: none, only built-in changes (OPENAI_API_KEY or OPENAI_BASE_URL would add one)".into()
+        }
+    }
+}
+
+/// A model whose answers are written down in the directory of the run, so that it goes on with them after any end.
+pub(super) fn model(
+    configuration: &Configuration,
+    directory: &Path,
+) -> anyhow::Result<Option<Box<dyn Model>>> {
+    let settings = &configuration.settings().language_model;
+    if let Some(path) = &settings.model_replay {
+        anyhow::ensure!(path.is_file(), "SANDBOX_MODEL_REPLAY: {} is no file", path.display());
+        return Ok(Some(Box::new(Recorded::replay(&settings.model, Recording::read(path)?))));
+    }
+    let Some(endpoint) = endpoint(configuration, &settings.model) else { return Ok(None) };
+    let own = directory.join(ANSWERS);
+    let known = Recording::read(&own)?;
+    let files: Vec<PathBuf> = std::iter::once(own).chain(settings.model_record.clone()).collect();
+    Ok(Some(Box::new(Recorded::new(Box::new(HttpModel::new(endpoint)?), known, files))))
+}
+
+/// What the model costs.
+pub(super) fn pricing(configuration: &Configuration) -> Pricing {
+    let settings = &configuration.settings().language_model;
+    Pricing { price: settings.model_prices.get(&settings.model), max_tokens: settings.model_answer_length }
+}
+
+impl Asked<'_> {
+    /// Everybody, the cheapest first.
+    pub(super) fn proposers(
+        &self,
+        recall: Option<Box<dyn Recall>>,
+    ) -> anyhow::Result<Vec<Box<dyn Proposer>>> {
+        let settings = self.configuration.settings();
+        let is_wanted = |kind: ProposerKind| settings.improvement.proposers.contains(&kind);
+        let mut all: Vec<Box<dyn Proposer>> = Vec::new();
+        if is_wanted(ProposerKind::Transforms) {
+            all.push(Box::new(BuiltIn::default()));
+        }
+        if is_wanted(ProposerKind::Llm)
+            && let Some(model) = model(self.configuration, self.directory)?
+        {
+            let pricing = pricing(self.configuration);
+            let retries = settings.improvement.patch_retries.saturating_sub(1) as usize;
+            all.push(Box::new(Llm::new(model, self.wording()?, pricing, retries, recall)));
+        }
+        Ok(all)
+    }
+
+    fn wording(&self) -> anyhow::Result<Wording> {
+        let settings = self.configuration.settings();
+        let (gpt, agent) = (&settings.language_model, &settings.visual_agent);
+        let templates = Template::load(Some(Path::new(TEMPLATES)), gpt.gpt_section_template.as_deref())?;
+        let background = agent.va_prompt_template.as_ref().map(|text| {
+            let path = Path::new(text);
+            if path.is_file() {
+                std::fs::read_to_string(path)
+                    .with_context(|| format!("failed to read VA_PROMPT_TEMPLATE {text}"))
+            } else {
+                Ok(text.clone())
+            }
+        });
+        let layout = self.inventory.modules.iter().map(|module| module.path.clone());
+        Ok(Wording {
+            templates,
+            max_length: gpt.gpt_section_prompt_max_length,
+            background: background.transpose()?,
+            prefix: agent.va_prompt_prefix.clone(),
+            layout: layout.take(agent.va_repo_layout_lines).collect(),
+            python: Path::new(self.python).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+            testing: "menace runs the tests of the repository with pytest, five times, and calls of every function that is touched.".into(),
+            standings: self.standings(),
+        })
+    }
+
+    fn standings(&self) -> BTreeMap<String, Standing> {
+        let Some(worth) = self.worth else { return BTreeMap::new() };
+        let before = |module: &str, name: &str| self.previous?.get(module)?.get(name).copied();
+        let of = |row: &crate::tracking::ModuleRow| Standing {
+            metrics: row
+                .metrics
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value, before(&row.module, name))))
+                .collect(),
+            roi_deltas: row.delta.into_iter().collect(),
+        };
+        worth.modules.iter().map(|row| (row.module.clone(), of(row))).collect()
+    }
+}
+
+/// What a cycle measured of modules, for the next one to compare with.
+pub(super) fn measured(worth: &CycleReport) -> BTreeMap<String, BTreeMap<String, f64>> {
+    let metrics = |row: &crate::tracking::ModuleRow| {
+        row.metrics.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    };
+    worth.modules.iter().map(|row| (row.module.clone(), metrics(row))).collect()
+}

@@ -1,0 +1,74 @@
+//! What a cycle need not measure again: calls of code that no change has touched since the cycle before.
+
+use std::collections::BTreeSet;
+
+use menace_engine::tree::Worktree;
+use menace_model::ids::RunId;
+use menace_model::inventory::Inventory;
+use menace_store::Store;
+
+use super::state::Begun;
+use crate::calling::RunSettings;
+use crate::terminal::{count, note};
+
+/// The run of the cycle before and the modules whose calls are the same as there, by name. Nothing if it was asked for in
+/// another way, since other calls are planned then.
+pub(super) async fn carried(
+    store: &Store,
+    tree: &Worktree,
+    (previous, now): (&Begun, &Begun),
+    settings: &RunSettings,
+    inventory: &Inventory,
+) -> anyhow::Result<Option<(RunId, BTreeSet<String>)>> {
+    let before: RunSettings = match serde_json::from_value(store.run(&previous.run).await?.options) {
+        Ok(before) => before,
+        Err(_) => return Ok(None),
+    };
+    let asked = |settings: &RunSettings| {
+        serde_json::to_value((
+            &settings.presets,
+            &settings.given,
+            settings.seed,
+            settings.timeout_ms,
+            &settings.python,
+        ))
+    };
+    if asked(&before)? != asked(settings)? {
+        return Ok(None);
+    }
+    let changed = tree.changed(&previous.base, &now.base).await?;
+    let same = untouched(inventory, &changed);
+    if same.is_empty() {
+        return Ok(None);
+    }
+    note(&format!(
+        "{} not measured again: their code is the same",
+        count(same.len(), "module is").replace("module iss", "modules are")
+    ));
+    Ok(Some((previous.run.clone(), same)))
+}
+
+/// Modules that are not in changed files and import nothing that is, however far.
+fn untouched(inventory: &Inventory, changed: &[String]) -> BTreeSet<String> {
+    let mut touched: BTreeSet<&str> = inventory
+        .modules
+        .iter()
+        .filter(|module| changed.contains(&module.path))
+        .map(|module| module.name.as_str())
+        .collect();
+    loop {
+        let more: Vec<&str> = inventory
+            .modules
+            .iter()
+            .filter(|module| !touched.contains(module.name.as_str()))
+            .filter(|module| module.imports.iter().any(|name| touched.contains(name.as_str())))
+            .map(|module| module.name.as_str())
+            .collect();
+        if more.is_empty() {
+            break;
+        }
+        touched.extend(more);
+    }
+    let all = inventory.modules.iter().map(|module| &module.name);
+    all.filter(|name| !touched.contains(name.as_str())).cloned().collect()
+}

@@ -1,0 +1,449 @@
+//! One cycle after the other.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use menace_analysis::orphans::OrphanOptions;
+use menace_engine::budget::{Budget, Limits};
+use menace_engine::cycle::{CycleEnd, Improver, Ledger, Options};
+use menace_engine::events::{Bus, Event};
+use menace_engine::tree::Worktree;
+use menace_engine::verify::Suites;
+use menace_engine::workbench::{Calls, Workbench};
+use menace_model::ids::RunId;
+use menace_model::inventory::Inventory;
+use menace_runner::{RunEnd, RunReport};
+use menace_store::{RunState, Store};
+use tokio::sync::watch;
+
+use super::adapted::{adapted, as_it_began};
+use super::asked::{self, Asked};
+use super::bench::Bench;
+use super::carried::carried;
+use super::ideas;
+use super::orphans::{self, Included};
+use super::remembered;
+use super::report::{self, Finished};
+use super::rules;
+use super::seen::Seen;
+use super::state::{Begun, Progress};
+use super::stop::{Measured, Stop, enough};
+use super::tell;
+use crate::arguments::Auto;
+use crate::calling::{Calling, RunSettings, now_ms};
+use crate::commands::reading::{cache_directory, orphan_options};
+use crate::commands::run::{Worth, begin_as, keep, new_id, once_more, settings, stop_when_asked};
+use crate::commands::usage::UsageError;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{count, note};
+use crate::tracking::{CycleReport, EnergyMeter, peek};
+
+/// The interpreter if nobody says which, and the one of the system.
+const ANY_PYTHON: &str = "python3";
+const SYSTEM_PYTHON: &str = "/usr/bin/python3";
+/// Calls that are spent on making the input of one failure smaller: proposals need a small one, not the smallest.
+const SHRINKING: usize = 32;
+/// How much worse a scenario may be.
+const MARGIN: f64 = 0.02;
+
+pub(super) struct Drive<'a> {
+    pub(super) configuration: &'a Configuration,
+    pub(super) arguments: &'a Auto,
+    pub(super) store: &'a Store,
+    pub(super) id: RunId,
+    pub(super) began_ms: i64,
+    pub(super) progress: Progress,
+}
+
+/// What a cycle works with.
+struct Around<'a> {
+    /// The directory of the run.
+    directory: &'a Path,
+    tree: &'a Worktree,
+    bus: &'a Bus,
+    /// What the cycle before measured of modules.
+    previous: Option<&'a BTreeMap<String, BTreeMap<String, f64>>>,
+}
+
+/// How a cycle went.
+struct Cycle {
+    report: Box<RunReport>,
+    worth: Option<CycleReport>,
+    end: CycleEnd,
+    seconds: f64,
+}
+
+impl Drive<'_> {
+    pub(super) async fn run(mut self) -> anyhow::Result<Exit> {
+        let began = Instant::now();
+        let directory =
+            std::path::absolute(self.configuration.data_directory())?.join("auto").join(self.id.to_string());
+        std::fs::create_dir_all(&directory)
+            .with_context(|| format!("failed to make {}", directory.display()))?;
+        let branch = format!("menace/{}", self.id);
+        let unix_seconds = self.began_ms / 1000;
+        let tree =
+            Worktree::open(&self.progress.repository, &directory.join("tree"), &branch, unix_seconds).await?;
+        note(&format!("{}: {} on branch {branch}", self.id, self.progress.repository.display()));
+        self.check_tests(&tree).await?;
+        note(&asked::described(self.configuration));
+        let bus = Bus::new(self.store.clone(), self.id.clone());
+        let limits = Limits {
+            time: self.arguments.max_time,
+            cost: self.arguments.max_cost,
+            tokens: self.arguments.max_tokens,
+        };
+        let mut budget = Budget::new(
+            limits,
+            began,
+            Duration::try_from_secs_f64(self.progress.seconds).unwrap_or_default(),
+        );
+        if let Some(last) = self.progress.begun.last() {
+            budget.spent_before(last.tokens, last.money);
+        }
+        let mut cycles: Vec<Cycle> = Vec::new();
+        let stop = loop {
+            let number = self.first_open(&cycles);
+            let previous = cycles.last().and_then(|cycle| cycle.worth.as_ref()).map(asked::measured);
+            let around =
+                Around { directory: &directory, tree: &tree, bus: &bus, previous: previous.as_ref() };
+            match self.cycle(number, &around, &mut budget).await? {
+                None => {
+                    break budget.refusal(Instant::now()).map_or(Stop::Interrupted, Stop::Budget);
+                }
+                Some(cycle) => cycles.push(cycle),
+            }
+            self.ideas(&cycles, &around, &mut budget).await?;
+            if let Some(stop) = self.stop(&cycles, number, &budget) {
+                break stop;
+            }
+        };
+        self.progress.seconds = budget.elapsed(Instant::now()).as_secs_f64();
+        self.progress.save(self.store, &self.id).await?;
+        self.end(tree, &bus, &directory, (stop, budget.spent())).await
+    }
+
+    /// New ideas, if it is time for some.
+    async fn ideas(&self, cycles: &[Cycle], around: &Around<'_>, budget: &mut Budget) -> anyhow::Result<()> {
+        let Some(last) = cycles.last() else { return Ok(()) };
+        let is_low = |cycle: &&Cycle| {
+            cycle
+                .worth
+                .as_ref()
+                .is_some_and(|worth| worth.delta.is_some_and(|delta| delta <= worth.roi_threshold))
+        };
+        let so_far = ideas::SoFar {
+            configuration: self.configuration,
+            store: self.store,
+            directory: around.directory,
+            repository: &self.progress.repository.display().to_string(),
+            cycles: cycles.len(),
+            low: cycles.iter().rev().take_while(is_low).count(),
+        };
+        ideas::asked_for(&so_far, &last.report, budget, around.bus).await
+    }
+
+    /// Nothing can be kept if there are tests that nobody can run: that is said before anything is spent.
+    async fn check_tests(&mut self, tree: &Worktree) -> anyhow::Result<()> {
+        let scan = self.bench().scan(tree.root())?;
+        let mut suites = Suites::of(&self.bench(), &scan.inventory).await?;
+        if suites.unavailable().is_some() && self.progress.python == ANY_PYTHON {
+            // Nobody said which interpreter, and the first one on the path may have no pytest where that of the system does.
+            self.progress.python = SYSTEM_PYTHON.into();
+            let others = Suites::of(&self.bench(), &scan.inventory).await?;
+            if others.unavailable().is_none() {
+                note(&format!("interpreter: {SYSTEM_PYTHON} (it can run the tests)"));
+                suites = others;
+            }
+        }
+        if let Some(reason) = suites.unavailable() {
+            return Err(UsageError::Untestable(reason.to_owned()).into());
+        }
+        match suites.files() {
+            0 => note("no tests: only calls say whether something is better"),
+            files => note(&format!("tests: {} in {} pass", suites.passing(), count(files, "file"))),
+        }
+        Ok(())
+    }
+
+    /// The number of the next cycle: cycles of an earlier part that are complete are not made again.
+    fn first_open(&self, cycles: &[Cycle]) -> usize {
+        if cycles.is_empty() {
+            self.progress.begun.len().saturating_sub(1)
+        } else {
+            self.progress.begun.len()
+        }
+    }
+
+    /// Measures and improves. Nothing if its user ended it while it measured.
+    async fn cycle(
+        &mut self,
+        number: usize,
+        around: &Around<'_>,
+        budget: &mut Budget,
+    ) -> anyhow::Result<Option<Cycle>> {
+        let Around { tree, bus, .. } = around;
+        let start = Instant::now();
+        let is_known = number < self.progress.begun.len();
+        if is_known {
+            // What was committed since is decided again, from what is written down.
+            tree.reset_to(&self.progress.begun[number].base).await?;
+        }
+        let bench = self.bench();
+        let scan = bench.scan(tree.root())?;
+        let before = as_it_began(self.store, self.progress.begun.get(number)).await?;
+        let included = match &before {
+            Some(before) => Included { modules: before.modules.clone(), ..Included::default() },
+            None => orphans::included(self.configuration, &self.progress, &scan.inventory)?,
+        };
+        let modules = included.modules;
+        let calling = Calling::of(&scan.inventory, &self.progress.python, &modules).await?;
+        let mut settings = self.settings(&scan.inventory, &modules, number)?;
+        if let Some(before) = before {
+            settings.presets = before.presets;
+        } else {
+            let cycle = (&self.id, number);
+            let origin = adapted(self.configuration, self.arguments, &self.progress, cycle, &mut settings)?
+                .to_string();
+            let run = new_id();
+            begin_as(&run, &scan.inventory, &settings, self.store).await?;
+            let first = self.store.patches(&self.id).await?.len() as u64;
+            let (tokens, money) = budget.spent();
+            self.progress.begun.push(Begun {
+                run,
+                base: tree.head().await?,
+                first,
+                presets: origin,
+                left_alone: included.left_alone,
+                at_ms: now_ms(),
+                tokens,
+                money,
+                seen: None,
+            });
+            self.progress.save(self.store, &self.id).await?;
+        }
+        let begun = self.progress.begun[number].clone();
+        let cycle = u32::try_from(number).unwrap_or(u32::MAX);
+        bus.tell(Event::CycleBegan { cycle, presets: begun.presets.clone() }, now_ms()).await?;
+        let carry = match number.checked_sub(1).and_then(|before| self.progress.begun.get(before)) {
+            None => None,
+            Some(before) => carried(self.store, tree, (before, &begun), &settings, &scan.inventory).await?,
+        };
+        let meter = EnergyMeter::start();
+        let end = once_more(
+            &scan.inventory,
+            &settings,
+            &calling,
+            self.store,
+            (&begun.run, carry),
+            budget.deadline(),
+        )
+        .await?;
+        let is_there = is_known && self.is_in_history(&begun);
+        let worth = self.worth(&scan.inventory, &end, &meter, &calling, is_there).await?;
+        keep(self.store, &begun.run, &end, worth.as_ref()).await?;
+        let RunEnd::Finished(report) = end else { return Ok(None) };
+        let (calls, failures) = (report.calls, report.failures.len());
+        let roi = worth.as_ref().and_then(|worth| worth.roi);
+        bus.tell(Event::Measured { cycle, calls, failures, roi }, now_ms()).await?;
+        tell::measured(number, &report, roi);
+        drop(calling);
+        let end = self
+            .improve(&begun, &settings, &scan.inventory, around, budget, (&report, worth.as_ref()))
+            .await?;
+        let kept = end.judged.iter().filter(|one| one.verdict.kept).count();
+        bus.tell(Event::CycleEnded { cycle, proposals: end.judged.len(), kept }, now_ms()).await?;
+        let seconds = start.elapsed().as_secs_f64();
+        self.progress.begun[number].seen = Some(Seen::new(&report, worth.as_ref(), &scan.inventory, seconds));
+        self.progress.save(self.store, &self.id).await?;
+        Ok(Some(Cycle { report, worth, end, seconds }))
+    }
+
+    async fn improve(
+        &self,
+        begun: &Begun,
+        settings: &RunSettings,
+        inventory: &Inventory,
+        around: &Around<'_>,
+        budget: &mut Budget,
+        (report, worth): (&RunReport, Option<&CycleReport>),
+    ) -> anyhow::Result<CycleEnd> {
+        let Around { directory, tree, bus, previous } = around;
+        let bench = self.bench();
+        let repository = self.progress.repository.display().to_string();
+        let ledger = Ledger::read(self.store, &repository, &self.id, begun.first).await?;
+        let (stopper, stop) = watch::channel(false);
+        let watcher = tokio::spawn(stop_when_asked(stopper));
+        let listener = tokio::spawn(tell::listen(bus.listen()));
+        let recall = remembered::recall(self.configuration, self.store, &repository, begun.at_ms)?;
+        let asked = Asked {
+            configuration: self.configuration,
+            directory,
+            inventory,
+            python: &self.progress.python,
+            worth,
+            previous: *previous,
+        };
+        let mut improver = Improver {
+            workbench: &bench,
+            store: self.store,
+            tree,
+            bus,
+            run: self.id.clone(),
+            repository,
+            left_alone: begun.left_alone.iter().cloned().collect(),
+            calls: Calls {
+                presets: settings.planned_presets()?,
+                given: settings.given.clone(),
+                source: settings.source,
+                timeout: settings.timeout(),
+                modules: settings.modules.clone(),
+            },
+            options: Options {
+                seed: settings.seed,
+                margin: MARGIN,
+                allow_behaviour_change: self.progress.allow_behaviour_change,
+                price_per_cpu_second: self.configuration.settings().roi.price_per_cpu_second,
+            },
+            proposers: asked.proposers(Some(recall))?,
+            stop,
+            now_ms,
+            ledger,
+            alignment: rules::alignment(self.configuration, tree.root(), inventory)?,
+            scores: rules::scores(self.configuration)?,
+            memory: remembered::memory(self.configuration, self.store)?,
+            budget: std::mem::replace(budget, Budget::new(Limits::default(), Instant::now(), Duration::ZERO)),
+        };
+        let ranking: BTreeMap<String, f64> = worth
+            .map(|worth| worth.modules.iter().map(|row| (row.module.clone(), row.raroi.raroi)).collect())
+            .unwrap_or_default();
+        let end = improver.cycle(report, &ranking).await;
+        *budget = improver.budget;
+        watcher.abort();
+        listener.abort();
+        Ok(end?)
+    }
+
+    fn bench(&self) -> Bench {
+        let excluded = &self.configuration.settings().scan.exclude_dirs;
+        // Orphans that are left out have to be found first.
+        let orphans = &self.configuration.settings().orphans;
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Bench {
+            python: self.progress.python.clone(),
+            exclude: excluded.iter().chain(&self.progress.exclude).cloned().collect(),
+            cache: cache_directory(),
+            orphans: OrphanOptions { enabled: !orphans.disable_orphan_scan, ..orphan_options(orphans) },
+            parallel: cores * 2,
+        }
+    }
+
+    fn settings(
+        &self,
+        inventory: &Inventory,
+        modules: &[String],
+        number: usize,
+    ) -> anyhow::Result<RunSettings> {
+        // The same calls in each cycle: what changes between them is the code.
+        let round = (number, self.progress.seed);
+        let mut made = settings(self.configuration, &self.arguments.measure, inventory, modules, round)?;
+        // What a loop was begun with counts, not how it is gone on with.
+        made.timeout_ms = self.progress.timeout_ms;
+        made.shrinking = Some(SHRINKING);
+        made.python.clone_from(&self.progress.python);
+        // Calls can be replayed after the worktree is gone.
+        made.repository.clone_from(&self.progress.repository);
+        Ok(made)
+    }
+
+    /// What a cycle is worth, in the history of the repository that its user named.
+    async fn worth(
+        &self,
+        inventory: &Inventory,
+        end: &RunEnd,
+        meter: &EnergyMeter,
+        calling: &Calling,
+        is_there: bool,
+    ) -> anyhow::Result<Option<CycleReport>> {
+        let mut of_user = inventory.clone();
+        of_user.root = self.progress.repository.display().to_string();
+        let worth = Worth::of(self.configuration, &of_user, self.store).await?;
+        let forecast_log: Option<&Path> = self.arguments.measure.forecast_log.as_deref();
+        // A cycle that is gone on with may be in the history already.
+        let is_left_out = is_there || !self.progress.modules.is_empty();
+        worth.cycle(forecast_log, end, is_left_out, meter, calling).await
+    }
+
+    fn is_in_history(&self, begun: &Begun) -> bool {
+        let root = self.progress.repository.display().to_string();
+        let history = peek(&self.configuration.data_directory(), &root);
+        history.cycles.iter().any(|mark| mark.run == begun.run.to_string())
+    }
+
+    fn stop(&self, cycles: &[Cycle], number: usize, budget: &Budget) -> Option<Stop> {
+        let last = cycles.last()?;
+        if let Some(refusal) = &last.end.refusal {
+            return Some(if refusal.contains("user") {
+                Stop::Interrupted
+            } else {
+                Stop::Budget(refusal.clone())
+            });
+        }
+        if let Some(refusal) = budget.refusal(Instant::now()) {
+            return Some(Stop::Budget(refusal));
+        }
+        let measured: Vec<Measured<'_>> = cycles
+            .iter()
+            .map(|cycle| Measured {
+                report: &cycle.report,
+                judged: &cycle.end.judged,
+                converged: cycle.worth.as_ref().is_some_and(|worth| worth.converged),
+                seconds: cycle.seconds,
+            })
+            .collect();
+        if let Some(reason) = enough(self.configuration, &measured) {
+            return Some(Stop::Enough(reason));
+        }
+        (number + 1 >= self.progress.cycles).then_some(Stop::Cycles(self.progress.cycles))
+    }
+
+    async fn end(
+        self,
+        tree: Worktree,
+        bus: &Bus,
+        directory: &Path,
+        (stop, spent): (Stop, (u64, Option<f64>)),
+    ) -> anyhow::Result<Exit> {
+        bus.tell(Event::Stopped { reason: stop.to_string() }, now_ms()).await?;
+        if let Stop::Interrupted = stop {
+            self.store.set_run_state(&self.id, RunState::Interrupted, Some(now_ms()), None).await?;
+            note(&format!("stopped; menace auto --recover {} goes on", self.id));
+            return Ok(Exit::Interrupted);
+        }
+        let patches = self.store.patches(&self.id).await?;
+        let seen: Vec<Seen> = self.progress.begun.iter().filter_map(|begun| begun.seen.clone()).collect();
+        let finished = Finished {
+            version: 1,
+            run: self.id.to_string(),
+            repository: self.progress.repository.display().to_string(),
+            branch: tree.branch().to_owned(),
+            home: tree.home().display().to_string(),
+            stopped: stop.to_string(),
+            modules: report::modules(&seen, &patches),
+            cycles: seen,
+            cost: report::cost(&patches, self.progress.seconds, spent),
+            patches,
+        };
+        let kept = finished.kept();
+        let place: PathBuf = self.arguments.report.clone().unwrap_or_else(|| directory.to_owned());
+        report::write(&finished, &place)?;
+        let value = serde_json::to_value(&finished)?;
+        self.store.set_run_state(&self.id, RunState::Finished, Some(now_ms()), Some(&value)).await?;
+        tree.close(kept == 0).await?;
+        report::show(&finished, &place, self.arguments.measure.output.json)?;
+        Ok(Exit::Done)
+    }
+}

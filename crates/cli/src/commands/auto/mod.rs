@@ -1,0 +1,113 @@
+//! `menace auto`: measure, propose, prove, keep or reject, and know when to stop.
+
+mod adapted;
+mod asked;
+mod bench;
+mod carried;
+mod drive;
+mod ideas;
+mod orphans;
+mod page;
+mod recovery;
+mod remembered;
+mod report;
+mod rules;
+mod seen;
+mod state;
+mod stop;
+mod tell;
+
+use std::path::PathBuf;
+
+use menace_model::ids::RunId;
+use menace_store::Store;
+
+use crate::arguments::{Auto, RunComplete};
+use crate::calling::{find_interpreter, now_ms, open_store, runtime};
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::note;
+
+use super::run::new_id;
+use super::usage::UsageError;
+use drive::Drive;
+use state::{Limits, Progress};
+
+pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Result<Exit> {
+    runtime()?.block_on(async {
+        let store = open_store(configuration).await?;
+        let (id, began_ms, progress) = match &arguments.recover {
+            Some(name) => recover(configuration, &store, name.as_deref()).await?,
+            None => begin(configuration, arguments, &store).await?,
+        };
+        let data = configuration.data_directory();
+        let name = id.to_string();
+        let arguments = &progress.asked(arguments);
+        let exit = Drive { configuration, arguments, store: &store, id, began_ms, progress }.run().await;
+        if let Err(error) = &exit
+            && !error.is::<UsageError>()
+        {
+            recovery::failed(&data, &name, now_ms(), &format!("{error:#}"))?;
+        }
+        store.close().await?;
+        exit
+    })
+}
+
+pub(super) fn run_complete(configuration: &Configuration, arguments: RunComplete) -> anyhow::Result<Exit> {
+    let RunComplete { presets, mut auto } = arguments;
+    auto.measure.preset_file = vec![presets];
+    run(configuration, &auto)
+}
+
+/// The loop that is gone on with. One that still seems to run died, or there would be nothing to go on with.
+async fn recover(
+    configuration: &Configuration,
+    store: &Store,
+    name: Option<&str>,
+) -> anyhow::Result<(RunId, i64, Progress)> {
+    let found = Progress::recover(store, name).await?;
+    let data = configuration.data_directory();
+    if found.died {
+        let at_ms = store.last_event_ms(&found.id).await?.unwrap_or(found.began_ms);
+        recovery::failed(&data, &found.id.to_string(), at_ms, "its process ended without a word")?;
+    }
+    recovery::restarted(&data)?;
+    Ok((found.id, found.began_ms, found.progress))
+}
+
+async fn begin(
+    configuration: &Configuration,
+    arguments: &Auto,
+    store: &Store,
+) -> anyhow::Result<(RunId, i64, Progress)> {
+    let measure = &arguments.measure;
+    let root: PathBuf = std::path::absolute(configuration.repository(measure.repository.path.as_deref()))?;
+    let mut progress = Progress::new(root.clone());
+    let variable = |name: &str| std::env::var_os(name).map(Into::into);
+    let found = find_interpreter(&root, measure.python.as_deref(), variable);
+    note(&format!("interpreter: {} ({})", found.python, found.reason));
+    progress.python = found.python;
+    progress.modules.clone_from(&measure.modules);
+    progress.exclude.clone_from(&measure.repository.exclude);
+    (progress.seed, progress.preset_count) = (measure.seed, measure.preset_count);
+    progress.timeout_ms = u64::try_from(measure.timeout.as_millis()).unwrap_or(u64::MAX);
+    progress.preset_file = measure.preset_file.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
+    let is_given = !progress.preset_file.is_empty() || configuration.settings().presets.env_presets.is_some();
+    if progress.preset_count.is_none() && !is_given {
+        // One preset of each kind of stress is met in every cycle; more by chance would only take longer.
+        progress.preset_count = Some(0);
+    }
+    progress.allow_behaviour_change = arguments.allow_behaviour_change;
+    progress.limits = Limits {
+        seconds: arguments.max_time.map(|time| time.as_secs_f64()),
+        cost: arguments.max_cost,
+        tokens: arguments.max_tokens,
+    };
+    let settings = &configuration.settings().improvement;
+    let limit = if settings.run_cycles > 0 { settings.run_cycles } else { settings.cycles };
+    progress.cycles = arguments.max_iterations.or(measure.runs).unwrap_or(limit as usize).max(1);
+    let (id, began_ms) = (new_id(), now_ms());
+    progress.begin(store, &id).await?;
+    Ok((id, began_ms, progress))
+}

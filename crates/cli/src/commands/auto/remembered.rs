@@ -1,0 +1,62 @@
+//! What helped before, for those who propose changes.
+
+use async_trait::async_trait;
+use menace_engine::memory::{Memory, Scope, Tag};
+use menace_engine::proposers::Recall;
+use menace_store::Store;
+
+use crate::calling;
+use crate::commands::run::shortened;
+use crate::configuration::Configuration;
+
+/// The memory of the loop.
+pub(super) fn memory(configuration: &Configuration, store: &Store) -> anyhow::Result<Memory> {
+    Ok(calling::memory(configuration, store.clone())?)
+}
+
+/// What a repository taught before a time. What was learned later is left out, so that a cycle that is gone on with asks the
+/// same questions.
+pub(super) fn recall(
+    configuration: &Configuration,
+    store: &Store,
+    repository: &str,
+    before_ms: i64,
+) -> anyhow::Result<Box<dyn Recall>> {
+    let memory = memory(configuration, store)?;
+    Ok(Box::new(Remembered { memory, repository: repository.to_owned(), before_ms }))
+}
+
+struct Remembered {
+    memory: Memory,
+    repository: String,
+    before_ms: i64,
+}
+
+/// Memories that are looked through for each that is shown.
+const LOOKED_THROUGH: usize = 8;
+/// Letters of one.
+const LONGEST: usize = 600;
+
+#[async_trait]
+impl Recall for Remembered {
+    async fn relevant(&self, seen: &str, most: usize) -> Vec<String> {
+        let scope = Scope { tag: None, repository: Some(self.repository.clone()) };
+        let found = match self.memory.relevant(seen, &scope, most * LOOKED_THROUGH).await {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!("nothing is remembered: {error}");
+                return Vec::new();
+            }
+        };
+        found
+            .memories
+            .into_iter()
+            .map(|found| found.memory)
+            .filter(|memory| memory.at_ms < self.before_ms && memory.tag != Tag::Feedback.name())
+            .take(most)
+            .map(|memory| {
+                format!("{} → {}", shortened(&memory.prompt, LONGEST), shortened(&memory.response, LONGEST))
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,48 @@
+//! What people see while it works: a line for each thing that happens.
+
+use menace_engine::events::Event;
+use menace_runner::RunReport;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+
+use crate::commands::run::shortened;
+use crate::terminal::{count, grouped, note};
+
+/// What a cycle measured.
+pub(super) fn measured(number: usize, report: &RunReport, roi: Option<f64>) {
+    let roi = roi.map_or("ROI unknown".to_owned(), |roi| format!("ROI {roi:.3}"));
+    let failures = count(report.failures.len(), "way to fail").replace("way to fails", "ways to fail");
+    note(&format!("cycle {}: {} calls, {failures}, {roi}", number + 1, grouped(report.calls)));
+}
+
+/// Says what is judged.
+pub(super) async fn listen(mut events: Receiver<(u64, Event)>) {
+    let mut last: Option<(String, String, String)> = None;
+    loop {
+        match events.recv().await {
+            Ok((_, event)) => say(&event, &mut last),
+            Err(RecvError::Lagged(missed)) => note(&format!("… {missed} more")),
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+fn say(event: &Event, last: &mut Option<(String, String, String)>) {
+    match event {
+        Event::Proposed { proposer, section, why, .. } => {
+            *last = Some((section.clone(), proposer.clone(), why.clone()));
+        }
+        Event::Judged { kept, reason, gain, .. } => {
+            let Some((section, proposer, why)) = last.take() else { return };
+            let (mark, rest) = if *kept {
+                let gain = gain.map_or(String::new(), |gain| format!("  {gain:+.3}"));
+                ("kept    ", format!("{why}{gain}"))
+            } else {
+                let reason = shortened(reason.as_deref().unwrap_or("not reached"), 110);
+                ("rejected", reason)
+            };
+            note(&format!("{mark} {section}  {proposer}: {rest}"));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,146 @@
+//! `menace patches`: the ledger of what was proposed.
+
+use menace_model::ids::RunId;
+use menace_store::{PatchRecord, PatchState, Store};
+use serde_json::json;
+
+use crate::arguments::{PatchesCommand, PatchesList};
+use crate::calling::{open_store, runtime};
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Cell, Style, Table, count, note, print, print_json, styled};
+
+use super::run::shortened;
+use super::usage::UsageError;
+
+pub(super) fn run(configuration: &Configuration, command: &PatchesCommand) -> anyhow::Result<Exit> {
+    runtime()?.block_on(async {
+        let store = open_store(configuration).await?;
+        match command {
+            PatchesCommand::List(arguments) => list(&store, arguments).await?,
+            PatchesCommand::Show { patch, output } => show(&found(&store, patch).await?, output.json)?,
+            PatchesCommand::Revert { patch, reason } => revert(&store, patch, reason).await?,
+        }
+        store.close().await?;
+        Ok(Exit::Done)
+    })
+}
+
+async fn found(store: &Store, patch: &str) -> anyhow::Result<PatchRecord> {
+    Ok(store.patch(patch).await?.ok_or_else(|| UsageError::UnknownPatch(patch.to_owned()))?)
+}
+
+async fn list(store: &Store, arguments: &PatchesList) -> anyhow::Result<()> {
+    let run: Option<RunId> = match &arguments.run {
+        Some(name) => Some(name.parse()?),
+        None => store.last_patch().await?.map(|patch| patch.run),
+    };
+    let mut patches = match &run {
+        Some(run) => store.patches(run).await?,
+        None => Vec::new(),
+    };
+    patches.retain(|patch| !arguments.kept || patch.state == PatchState::Kept);
+    if arguments.output.json {
+        return print_json(&json!({"version": 1, "run": run, "patches": patches}));
+    }
+    let Some(run) = run else {
+        note("nothing was proposed yet: menace auto REPO does");
+        return Ok(());
+    };
+    note(&format!("{} of {run}", count(patches.len(), "patch").replace("patchs", "patches")));
+    let mut table = Table::new(&[
+        ("", Align::Left),
+        ("patch", Align::Left),
+        ("section", Align::Left),
+        ("who", Align::Left),
+        ("gain", Align::Right),
+        ("score", Align::Right),
+        ("why", Align::Left),
+    ]);
+    for patch in &patches {
+        let figure = |name: &str| {
+            patch.verdict[name].as_f64().map_or("–".to_owned(), |value| format!("{value:+.2}"))
+        };
+        table.row([
+            state(patch.state),
+            patch.proposal.clone().into(),
+            patch.section.clone().into(),
+            patch.proposer.trim_start_matches("transform:").to_owned().into(),
+            figure("gain").into(),
+            figure("score").into(),
+            shortened(&reason(patch), 80).into(),
+        ]);
+    }
+    print(&table.text())
+}
+
+fn state(state: PatchState) -> Cell {
+    let style = match state {
+        PatchState::Kept => Style::Good,
+        PatchState::Rejected | PatchState::Reverted => Style::Dim,
+    };
+    Cell::styled(state.name(), style)
+}
+
+/// Why it was kept, rejected or taken back.
+fn reason(patch: &PatchRecord) -> String {
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    match patch.state {
+        PatchState::Kept => text(&patch.detail["why"]),
+        PatchState::Reverted => text(&patch.verdict["reverted"]),
+        PatchState::Rejected => {
+            let conditions = patch.verdict["conditions"].as_array();
+            let failed = conditions.and_then(|all| all.iter().find(|one| one["state"] == "fails"));
+            failed.map_or_else(
+                || "not looked at to the end".to_owned(),
+                |one| format!("{}: {}", text(&one["name"]), text(&one["figure"])),
+            )
+        }
+    }
+}
+
+fn show(patch: &PatchRecord, is_json: bool) -> anyhow::Result<()> {
+    if is_json {
+        return print_json(patch);
+    }
+    let mut table = Table::new(&[
+        ("#", Align::Right),
+        ("condition", Align::Left),
+        ("", Align::Left),
+        ("figure", Align::Left),
+    ]);
+    for condition in patch.verdict["conditions"].as_array().into_iter().flatten() {
+        let text = |name: &str| condition[name].as_str().unwrap_or_default().replace('_', " ");
+        table.row([
+            condition["number"].to_string().into(),
+            text("name").into(),
+            text("state").into(),
+            condition["figure"].as_str().unwrap_or_default().to_owned().into(),
+        ]);
+    }
+    let title = format!("{} {} {} by {}", patch.proposal, patch.state.name(), patch.section, patch.proposer);
+    let why = patch.detail["why"].as_str().unwrap_or_default();
+    let cause = patch.detail["cause"].as_str().unwrap_or_default();
+    let commit = patch.commit.as_ref().map_or(String::new(), |commit| format!("commit {commit}\n"));
+    let diff = patch.detail["diff"].as_str().unwrap_or_default();
+    print(&format!(
+        "{}\n{why}\nseen: {cause}\n{commit}\n{}\n{diff}",
+        styled(title, Style::Bold),
+        table.text()
+    ))
+}
+
+async fn revert(store: &Store, patch: &str, reason: &str) -> anyhow::Result<()> {
+    let mut record = found(store, patch).await?;
+    if record.state != PatchState::Kept {
+        return Err(UsageError::NotKept(patch.to_owned(), record.state.name()).into());
+    }
+    record.state = PatchState::Reverted;
+    record.verdict["reverted"] = json!(reason);
+    store.record_patch(&record).await?;
+    note(&format!("{patch} counts as taken back: {reason}"));
+    if let Some(commit) = &record.commit {
+        note(&format!("hint: git revert {commit} takes it out of a branch that has it"));
+    }
+    Ok(())
+}

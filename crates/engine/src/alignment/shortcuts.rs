@@ -1,0 +1,254 @@
+//! Ways to look better without being better: to end early, to hide an error, to know the answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Alignment;
+use crate::source::{Function, Source};
+use crate::syntax::visitor::{Visitor, walk_stmt};
+use crate::syntax::{Expr, Stmt, ast};
+
+/// What functions of a file do that a reviewer would stop at, by their names.
+#[derive(Debug, Default)]
+pub(super) struct Shortcuts {
+    functions: BTreeMap<String, Of>,
+}
+
+#[derive(Debug, Default)]
+struct Of {
+    /// The first statement ends it, whatever it is given.
+    ends_at_once: bool,
+    /// `return`, `break` or `continue` in `finally`, which let errors vanish.
+    leaves_finally: usize,
+    /// Values that are returned although the annotation says another type.
+    wrong_returns: BTreeSet<String>,
+    /// What is returned for one very argument: the argument as it is written.
+    answers: Vec<String>,
+}
+
+impl Shortcuts {
+    /// Those of a text; none if it does not parse.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        let source = Source::parse(text)?;
+        let functions = source
+            .functions()
+            .into_iter()
+            .map(|function| (name(&function), of(&source, &function)))
+            .collect();
+        Some(Self { functions })
+    }
+
+    /// What is new. `given` are the arguments of failing calls, as they are written without quotes.
+    pub(super) fn remarks(&self, before: &Self, given: &BTreeSet<String>, found: &mut Alignment) {
+        let nothing = Of::default();
+        for (name, now) in &self.functions {
+            let old = before.functions.get(name).unwrap_or(&nothing);
+            if now.ends_at_once && !old.ends_at_once {
+                found.fail("ends_at_once", format!("{name} ends with its first statement"));
+            }
+            if now.leaves_finally > old.leaves_finally {
+                found.fail("leaves_finally", format!("{name} leaves a finally, and errors with it"));
+            }
+            if let Some(value) = now.wrong_returns.difference(&old.wrong_returns).next() {
+                found.fail("wrong_return", format!("{name} returns {value}, which is not of its type"));
+            }
+            let answer =
+                now.answers.iter().find(|answer| !old.answers.contains(answer) && given.contains(*answer));
+            if let Some(answer) = answer {
+                found.fail(
+                    "hard_coded",
+                    format!("{name} has an answer for {answer}, which the failing call was given"),
+                );
+            }
+        }
+    }
+}
+
+fn name(function: &Function<'_>) -> String {
+    function.class.map_or_else(
+        || function.node.name.to_string(),
+        |class| format!("{}.{}", class.name, function.node.name),
+    )
+}
+
+fn of(source: &Source, function: &Function<'_>) -> Of {
+    let mut walk =
+        Walk { source, returns: function.node.returns.as_deref(), found: Of::default(), in_finally: 0 };
+    walk.visit_body(&function.node.body);
+    walk.found.ends_at_once = source.after_docstring(function.node).first().is_some_and(ends);
+    walk.found
+}
+
+/// Whether a statement ends a function with something that does not depend on anything.
+fn ends(statement: &Stmt) -> bool {
+    match statement {
+        Stmt::Raise(_) => true,
+        Stmt::Return(end) => end.value.as_deref().is_none_or(is_constant),
+        Stmt::Assert(assert) => matches!(&*assert.test, Expr::BooleanLiteral(literal) if !literal.value),
+        _ => false,
+    }
+}
+
+fn is_constant(expression: &Expr) -> bool {
+    match expression {
+        Expr::List(list) => list.elts.is_empty(),
+        Expr::Dict(dict) => dict.items.is_empty(),
+        other => other.is_literal_expr(),
+    }
+}
+
+struct Walk<'a> {
+    source: &'a Source,
+    returns: Option<&'a Expr>,
+    found: Of,
+    in_finally: usize,
+}
+
+impl<'a> Visitor<'a> for Walk<'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            // Those have their own turn.
+            Stmt::FunctionDef(_) | Stmt::ClassDef(_) => return,
+            Stmt::Return(end) => {
+                self.found.leaves_finally += self.in_finally.min(1);
+                let value = end.value.as_deref();
+                if self.returns.is_some_and(|annotation| contradicts(self.source.of(annotation), value)) {
+                    let text = value.map_or("nothing", |value| self.source.of(value));
+                    self.found.wrong_returns.insert(text.to_owned());
+                }
+            }
+            Stmt::Break(_) | Stmt::Continue(_) => self.found.leaves_finally += self.in_finally.min(1),
+            Stmt::If(branch) => self.branch(branch),
+            Stmt::Try(attempt) => {
+                self.visit_body(&attempt.body);
+                for handler in &attempt.handlers {
+                    self.visit_except_handler(handler);
+                }
+                self.visit_body(&attempt.orelse);
+                self.in_finally += 1;
+                self.visit_body(&attempt.finalbody);
+                self.in_finally -= 1;
+                return;
+            }
+            _ => {}
+        }
+        walk_stmt(self, statement);
+    }
+}
+
+impl Walk<'_> {
+    /// `if argument == literal: return …`.
+    fn branch(&mut self, branch: &ast::StmtIf) {
+        if !branch.body.iter().any(|statement| matches!(statement, Stmt::Return(_))) {
+            return;
+        }
+        let mut waiting = vec![&*branch.test];
+        while let Some(test) = waiting.pop() {
+            match test {
+                Expr::BoolOp(both) => waiting.extend(&both.values),
+                Expr::Compare(compare)
+                    if compare.ops.iter().all(|op| matches!(op, ast::CmpOp::Eq | ast::CmpOp::Is)) =>
+                {
+                    let sides = std::iter::once(&*compare.left).chain(&compare.comparators);
+                    let literals = sides.filter(|side| !matches!(side, Expr::Name(_) | Expr::Attribute(_)));
+                    let texts: Vec<String> = literals.map(|side| plain(self.source.of(side))).collect();
+                    self.found.answers.extend(texts);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// A value as it is written, without what can be written in several ways.
+pub(super) fn plain(text: &str) -> String {
+    text.chars().filter(|letter| !matches!(letter, '"' | '\'' | '_' | ' ' | '(' | ')')).collect()
+}
+
+/// Whether a literal is certainly not of a type.
+fn contradicts(annotation: &str, value: Option<&Expr>) -> bool {
+    let outer = annotation.trim_matches(['"', '\'']).split('[').next().unwrap_or_default().trim();
+    let is_plain = matches!(
+        outer,
+        "int"
+            | "float"
+            | "str"
+            | "bytes"
+            | "bool"
+            | "list"
+            | "dict"
+            | "tuple"
+            | "set"
+            | "List"
+            | "Dict"
+            | "Tuple"
+            | "Set"
+            | "Decimal"
+            | "datetime"
+            | "Path"
+    );
+    if !is_plain || annotation.contains('|') {
+        return false;
+    }
+    let fits = |names: &[&str]| names.contains(&outer);
+    match value {
+        None | Some(Expr::NoneLiteral(_)) => true,
+        Some(Expr::StringLiteral(_) | Expr::FString(_)) => !fits(&["str"]),
+        Some(Expr::BytesLiteral(_)) => !fits(&["bytes"]),
+        Some(Expr::BooleanLiteral(_)) => !fits(&["bool", "int", "float"]),
+        Some(Expr::NumberLiteral(number)) => match number.value {
+            ast::Number::Int(_) => !fits(&["int", "float"]),
+            _ => !fits(&["float"]),
+        },
+        Some(Expr::List(_) | Expr::ListComp(_)) => !fits(&["list", "List"]),
+        Some(Expr::Dict(_) | Expr::DictComp(_)) => !fits(&["dict", "Dict"]),
+        Some(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(before: &str, after: &str, given: &[&str]) -> Vec<String> {
+        let mut found = Alignment::default();
+        let given = given.iter().map(|value| plain(value)).collect();
+        Shortcuts::of(after).unwrap().remarks(&Shortcuts::of(before).unwrap(), &given, &mut found);
+        found.flags.into_iter().map(|flag| flag.rule).collect()
+    }
+
+    const BEFORE: &str =
+        "def f(x: list[float]) -> float:\n    \"\"\"Doc.\"\"\"\n    return sum(x) / len(x)\n";
+
+    fn with(lines: &str) -> String {
+        BEFORE.replace("    return sum", &format!("{lines}    return sum"))
+    }
+
+    #[test]
+    fn shortcuts_are_seen() {
+        for (after, rule) in [
+            (with("    raise ValueError(\"no\")\n"), "ends_at_once"),
+            (with("    return 0.0\n"), "ends_at_once"),
+            (with("    assert False\n"), "ends_at_once"),
+            (with("    if not x:\n        return None\n"), "wrong_return"),
+            (with("    if not x:\n        return ''\n"), "wrong_return"),
+            (with("    if x == []:\n        return 0.0\n"), "hard_coded"),
+            (with("    try:\n        pass\n    finally:\n        return 1.0\n"), "leaves_finally"),
+        ] {
+            assert!(rules(BEFORE, &after, &["[]"]).iter().any(|found| found == rule), "{rule}\n{after}");
+        }
+    }
+
+    #[test]
+    fn guards_and_what_was_there_are_fine() {
+        for after in [
+            with("    if not x:\n        raise ValueError(\"x must not be empty\")\n"),
+            with("    if x == []:\n        raise ValueError(\"x must not be empty\")\n"),
+            with("    if len(x) == 1:\n        return x[0]\n"),
+            with("    if not x:\n        return 0\n"),
+        ] {
+            assert_eq!(rules(BEFORE, &after, &["[]"]), Vec::<String>::new(), "{after}");
+        }
+        let odd = "def g() -> str:\n    return None\n";
+        assert_eq!(rules(odd, &odd.replace("None\n", "None  # so it is\n"), &[]), Vec::<String>::new());
+    }
+}

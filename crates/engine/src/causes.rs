@@ -1,0 +1,121 @@
+//! What a run saw, as reasons to change something, the worst first.
+
+use std::collections::BTreeMap;
+
+use menace_model::calls::Described;
+use menace_model::inventory::Inventory;
+use menace_runner::{Call, CallOutcome, Failure, RunReport, Target};
+
+use crate::transforms::{Cause, Failed};
+use crate::verify::Shown;
+
+/// A reason to change something.
+#[derive(Debug, Clone)]
+pub struct Reason {
+    /// The section, as `module:qualname`.
+    pub section: String,
+    /// What was seen, in a line.
+    pub summary: String,
+    /// Calls that show it; none if nothing failed.
+    pub shown: Vec<Shown>,
+    /// How much there is to gain: calls that would not fail.
+    pub weight: f64,
+}
+
+/// Failures of a run, the one with most to gain first, and then sections with findings.
+pub fn reasons(report: &RunReport, inventory: &Inventory, ranking: &BTreeMap<String, f64>) -> Vec<Reason> {
+    let mut found: Vec<Reason> =
+        report.failures.iter().filter_map(|failure| of_failure(report, failure, ranking)).collect();
+    found.sort_by(|one, other| {
+        other.weight.total_cmp(&one.weight).then_with(|| one.section.cmp(&other.section))
+    });
+    found.extend(of_findings(inventory));
+    found
+}
+
+fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, f64>) -> Option<Reason> {
+    let call = failure.example()?.clone();
+    let cells = report.cells.iter().filter(|cell| {
+        cell.section == failure.section
+            && cell.scenario == failure.scenario
+            && cell.severity == call.circumstances.severity
+    });
+    // The same failure is counted over all scenarios; how frequent it is has to be said of the one that shows it.
+    let frequency = cells.filter_map(|cell| cell.robustness).map(|share| 1.0 - share).fold(0.0, f64::max);
+    let share = if frequency > 0.0 { frequency } else { 1.0 };
+    let exception = failure.exception.as_deref().unwrap_or(failure.kind.name());
+    let summary = format!(
+        "{exception} under {}: {}",
+        failure.scenario,
+        failure.message.lines().next().unwrap_or_default()
+    );
+    // Modules that are worth little have most to gain.
+    let worth = ranking.get(&failure.path).copied().unwrap_or(0.0);
+    Some(Reason {
+        section: failure.section.clone(),
+        summary,
+        shown: vec![Shown { call, kind: failure.kind, share }],
+        weight: share * (2.0 - worth.clamp(-1.0, 1.0)),
+    })
+}
+
+/// Sections in whose lines reading found something.
+fn of_findings(inventory: &Inventory) -> Vec<Reason> {
+    let mut found = Vec::new();
+    for module in &inventory.modules {
+        if crate::verify::is_protected(&module.path) {
+            continue;
+        }
+        let lines = module.findings.iter().map(|finding| (finding.line, finding.id.clone()));
+        let lint = module.lint.iter().map(|finding| (finding.line, format!("{:?}", finding.rule)));
+        let mut of_section: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (line, rule) in lines.chain(lint) {
+            let section =
+                module.sections.iter().rfind(|section| (section.line..=section.end_line).contains(&line));
+            let name = section.map_or("<module>", |section| section.name.as_str());
+            of_section.entry(name.to_owned()).or_default().push(rule);
+        }
+        found.extend(of_section.into_iter().map(|(name, rules)| Reason {
+            section: format!("{}:{name}", module.name),
+            summary: format!("findings: {}", rules.join(", ")),
+            shown: Vec::new(),
+            weight: rules.len() as f64,
+        }));
+    }
+    found
+}
+
+/// Where a change has to be made, and why: what came of the call just now says it.
+pub fn cause(target: &Target, call: &Call, outcome: &CallOutcome) -> (String, Cause) {
+    let verdict = &outcome.verdict;
+    let (path, line) = verdict.frame().unwrap_or((target.path.as_str(), 0));
+    let exception = verdict.facts.as_ref().map(|facts| {
+        let name = facts.exception.as_str();
+        name.rsplit('.').next().unwrap_or(name).to_owned()
+    });
+    let failed = Failed {
+        section: target.section.name.clone(),
+        line,
+        kind: verdict.kind.name().to_owned(),
+        exception,
+        message: verdict.message().unwrap_or_default(),
+        scenario: call.circumstances.scenario.clone(),
+        arguments: arguments(target, call),
+    };
+    (path.to_owned(), Cause::Failure(failed))
+}
+
+/// What a call was given, by the names of parameters.
+fn arguments(target: &Target, call: &Call) -> Vec<(String, String)> {
+    let names: Vec<&str> = match &target.described {
+        Some(Described::Callable { parameters, .. }) => {
+            parameters.iter().map(|parameter| parameter.name.as_str()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let by_position =
+        names.into_iter().zip(&call.stub.arguments).map(|(name, value)| (name.to_owned(), value.to_string()));
+    by_position
+        .chain(call.stub.keywords.iter().map(|(name, value)| (name.clone(), value.to_string())))
+        .collect()
+}

@@ -1,0 +1,21 @@
+//! The autonomous loop: what is proposed, how it is proven, what is kept, and when it is enough.
+
+pub mod adaptation;
+pub mod alignment;
+pub mod budget;
+pub mod causes;
+pub mod cycle;
+pub mod events;
+pub mod memory;
+mod message;
+pub mod proposal;
+pub mod proposers;
+pub mod scores;
+pub mod secrets;
+pub mod source;
+mod syntax;
+mod tracks;
+pub mod transforms;
+pub mod tree;
+pub mod verify;
+pub mod workbench;

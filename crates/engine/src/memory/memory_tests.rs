@@ -1,0 +1,218 @@
+//! Memory on a real database, with an embedder that knows three things.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use menace_model::ids::RunId;
+use menace_store::{MemoryFilter, Store};
+
+use super::{Embed, EmbedError, Interaction, Looked, Memory, MemoryError, Retention, Scope, Tag};
+use crate::events::{Bus, Event};
+
+/// Money, speed, and colour; other words mean nothing to it.
+struct Concepts;
+
+const CONCEPTS: [&[&str]; 3] =
+    [&["price", "cost", "invoice"], &["slow", "latency", "fast"], &["red", "blue", "colour"]];
+
+#[async_trait]
+impl Embed for Concepts {
+    fn name(&self) -> &'static str {
+        "concepts"
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let count = |text: &String, words: &[&str]| {
+            text.split_whitespace().filter(|word| words.contains(word)).count() as f32
+        };
+        Ok(texts.iter().map(|text| CONCEPTS.iter().map(|words| count(text, words)).collect()).collect())
+    }
+}
+
+/// Fails, and says a secret.
+struct Broken;
+
+#[async_trait]
+impl Embed for Broken {
+    fn name(&self) -> &'static str {
+        "broken"
+    }
+
+    async fn embed(&self, _: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        Err(EmbedError::Asked { embedder: "broken".into(), problem: "hunter2 is no key".into() })
+    }
+}
+
+fn scrub(text: &str) -> String {
+    text.replace("hunter2", "[secret]")
+}
+
+async fn memory(directory: &Path) -> Memory {
+    Memory {
+        store: Store::open("sqlite:///menace.db", directory).await.unwrap(),
+        embedder: None,
+        retention: Retention::default(),
+        compact_interval: None,
+        scrub,
+    }
+}
+
+fn retention(tag: &str, most: usize) -> Retention {
+    Retention::of_counts(&BTreeMap::from([(tag.to_owned(), most)])).unwrap()
+}
+
+fn interaction(tag: Tag, prompt: &str, response: &str) -> Interaction {
+    Interaction {
+        tag,
+        repository: "/shop".into(),
+        section: "shop.cart:add".into(),
+        prompt: prompt.into(),
+        response: response.into(),
+    }
+}
+
+async fn log(memory: &Memory, prompts: &[&str]) {
+    for (now_ms, prompt) in (1..).zip(prompts) {
+        memory.log(&interaction(Tag::Insight, prompt, ""), now_ms, None).await.unwrap();
+    }
+}
+
+async fn relevant(memory: &Memory, question: &str) -> (Vec<u64>, Looked) {
+    let found = memory.relevant(question, &Scope::default(), 10).await.unwrap();
+    (found.memories.iter().map(|found| found.memory.id).collect(), found.looked)
+}
+
+#[tokio::test]
+async fn secrets_are_in_no_memory_and_in_no_event() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = memory(directory.path()).await;
+    let run = RunId::new(1, 1);
+    let bus = Bus::new(memory.store.clone(), run.clone());
+    let mut listener = bus.listen();
+    let told = interaction(Tag::ErrorFix, "\n log in with hunter2\u{1b}[31m\nmore", "hunter2 works");
+    let logged = memory.log(&told, 5, Some(&bus)).await.unwrap();
+    assert_eq!((logged.problem, logged.compacted), (None, None));
+
+    let kept = memory.store.memory(logged.id).await.unwrap();
+    assert_eq!((kept.tag.as_str(), kept.response.as_str()), ("ERROR_FIX", "[secret] works"));
+    assert!(!kept.prompt.contains("hunter2"), "{}", kept.prompt);
+    let (_, event) = listener.recv().await.unwrap();
+    assert_eq!(event.kind(), "memory:new");
+    let summary = "log in with [secret][31m".to_owned();
+    assert_eq!(event, Event::MemoryNew { id: logged.id, tag: Tag::ErrorFix, summary });
+    let stored = &memory.store.events(&run, 0, 10).await.unwrap()[0];
+    assert_eq!((stored.kind.as_str(), &stored.detail["tag"]), ("memory:new", &"ERROR_FIX".into()));
+    let file = std::fs::read(directory.path().join("menace.db-wal")).unwrap();
+    assert!(!file.windows(7).any(|bytes| bytes == b"hunter2"), "a secret is in the database");
+}
+
+#[tokio::test]
+async fn a_long_first_line_of_a_memory_is_shortened_in_its_event() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = memory(directory.path()).await;
+    let bus = Bus::new(memory.store.clone(), RunId::new(1, 1));
+    let mut listener = bus.listen();
+    for (prompt, expected) in [
+        ("é".repeat(80), "é".repeat(80)),
+        ("é".repeat(81), "é".repeat(79) + "…"),
+        (" ".into(), "answer".into()),
+    ] {
+        memory.log(&interaction(Tag::Feedback, &prompt, "answer"), 1, Some(&bus)).await.unwrap();
+        let Event::MemoryNew { summary, .. } = listener.recv().await.unwrap().1 else { panic!() };
+        assert_eq!(summary, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_memory_of_nothing_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = memory(directory.path()).await;
+    let nothing = memory.log(&interaction(Tag::Insight, " \n", ""), 1, None).await.unwrap_err();
+    assert!(matches!(nothing, MemoryError::Empty), "{nothing}");
+}
+
+#[tokio::test]
+async fn memories_are_found_by_words_without_an_embedder_and_by_meaning_with_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut memory = memory(directory.path()).await;
+    let prompts =
+        ["the invoice is wrong", "latency grows", "the sky is blue", "price and cost of a slow cart"];
+    log(&memory, &prompts).await;
+    assert_eq!(relevant(&memory, "cost").await, (vec![4], Looked::Words));
+
+    // Those that are there have no meaning yet: words are all there is.
+    memory.embedder = Some(Arc::new(Concepts));
+    assert_eq!(relevant(&memory, "cost").await, (vec![4], Looked::Words));
+    log(&memory, &prompts).await;
+    // 8 has the word and the meaning, 5 means it all the way, 4 has only the word, and colours have nothing to do with it.
+    assert_eq!(relevant(&memory, "cost").await, (vec![8, 5, 4], Looked::WordsAndMeaning));
+    let none = memory.relevant("cost", &Scope { repository: Some("/bank".into()), tag: None }, 10).await;
+    assert!(none.unwrap().memories.is_empty());
+    let fixes = memory.relevant("cost", &Scope { repository: None, tag: Some(Tag::ErrorFix) }, 10).await;
+    assert!(fixes.unwrap().memories.is_empty());
+    assert_eq!(memory.relevant("cost", &Scope::default(), 1).await.unwrap().memories.len(), 1);
+}
+
+#[tokio::test]
+async fn a_question_without_meaning_is_searched_in_memories_by_words() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = Memory { embedder: Some(Arc::new(Concepts)), ..memory(directory.path()).await };
+    log(&memory, &["price of the cart"]).await;
+    let found = memory.relevant("cart", &Scope::default(), 10).await.unwrap();
+    assert_eq!((found.memories.len(), found.looked), (1, Looked::Words));
+    assert!(found.problem.unwrap().contains("mean nothing"));
+    assert_eq!(relevant(&memory, "  ").await, (vec![], Looked::Words));
+}
+
+#[tokio::test]
+async fn an_embedder_that_fails_costs_no_memory_and_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = Memory { embedder: Some(Arc::new(Broken)), ..memory(directory.path()).await };
+    let logged = memory.log(&interaction(Tag::Insight, "the cart", ""), 1, None).await.unwrap();
+    assert!(logged.problem.unwrap().contains("[secret] is no key"));
+    assert_eq!(memory.store.memory(logged.id).await.unwrap().embedder, None);
+    let found = memory.relevant("cart", &Scope::default(), 10).await.unwrap();
+    assert_eq!((found.memories.len(), found.looked), (1, Looked::Words));
+    assert!(found.problem.unwrap().contains("[secret] is no key"));
+}
+
+#[tokio::test]
+async fn memories_are_compacted_when_the_interval_has_passed() {
+    let directory = tempfile::tempdir().unwrap();
+    let memory = Memory {
+        retention: retention("insight", 2),
+        compact_interval: Some(Duration::from_secs(1)),
+        ..memory(directory.path()).await
+    };
+    let at = async |now_ms: i64| {
+        let logged = memory.log(&interaction(Tag::Insight, "something", ""), now_ms, None).await.unwrap();
+        logged.compacted.map(|compacted| compacted[0])
+    };
+    assert_eq!(at(10_000).await, Some((Tag::Insight, 0)), "never compacted before");
+    for now_ms in [10_001, 10_500, 10_999] {
+        assert_eq!(at(now_ms).await, None);
+    }
+    assert_eq!(at(11_000).await, Some((Tag::Insight, 3)));
+    assert_eq!(at(11_500).await, None);
+    // The clock was set back: what was logged last is kept, and nothing is put off until the clock has caught up.
+    assert_eq!(at(5_000).await, Some((Tag::Insight, 2)));
+    let left = memory.store.memories(&MemoryFilter { limit: 10, ..MemoryFilter::default() }).await.unwrap();
+    assert_eq!(left.iter().map(|memory| memory.at_ms).collect::<Vec<_>>(), [5_000, 11_500]);
+}
+
+#[tokio::test]
+async fn memories_stay_without_a_retention_or_an_interval() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut memory = memory(directory.path()).await;
+    memory.compact_interval = Some(Duration::ZERO);
+    log(&memory, &["one", "two"]).await;
+    assert_eq!(memory.store.last_compaction().await.unwrap(), None);
+    memory.compact_interval = None;
+    memory.retention = retention("insight", 1);
+    log(&memory, &["three"]).await;
+    assert_eq!(memory.store.last_compaction().await.unwrap(), None);
+    assert_eq!(memory.compact(9).await.unwrap(), [(Tag::Insight, 2)]);
+}

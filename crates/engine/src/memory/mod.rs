@@ -1,0 +1,18 @@
+//! Memory: what was asked and answered, kept with a tag, found again, and forgotten in time.
+
+mod embed;
+mod error;
+mod log;
+#[cfg(test)]
+mod memory_tests;
+mod rank;
+mod relevant;
+mod retention;
+mod tag;
+
+pub use embed::{Embed, EmbedError};
+pub use error::MemoryError;
+pub use log::{Interaction, Logged, Memory};
+pub use relevant::{Found, Looked, Relevant, Scope};
+pub use retention::{Retention, RetentionError};
+pub use tag::Tag;

@@ -1,0 +1,60 @@
+//! How many memories are kept.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::Tag;
+
+/// How many memories of each tag are kept, the newest; those of a tag that is not named are all kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Retention(BTreeMap<Tag, u64>);
+
+/// A tag that there is not.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{label:?} is no tag of memories\nhint: use {}, as in insight=40,error_fix=20", Tag::names())]
+pub struct RetentionError {
+    /// What was written.
+    pub label: String,
+}
+
+impl Retention {
+    /// Of counts by name, as `GPT_MEMORY_RETENTION` has them. If a tag is there in two spellings, more is kept.
+    pub fn of_counts(counts: &BTreeMap<String, usize>) -> Result<Self, RetentionError> {
+        let mut kept = BTreeMap::new();
+        for (label, count) in counts {
+            let tag = Tag::parse(label).ok_or_else(|| RetentionError { label: label.clone() })?;
+            let most = kept.entry(tag).or_insert(0);
+            *most = (*count as u64).max(*most);
+        }
+        Ok(Self(kept))
+    }
+
+    /// Whether everything is kept.
+    pub fn is_everything(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many of each tag that is named.
+    pub(super) fn counts(&self) -> Vec<(String, u64)> {
+        self.0.iter().map(|(tag, most)| (tag.name().to_owned(), *most)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &[(&str, usize)]) -> Result<Retention, RetentionError> {
+        Retention::of_counts(&text.iter().map(|(label, count)| ((*label).to_owned(), *count)).collect())
+    }
+
+    #[test]
+    fn retention_of_memories_is_read_by_tag() {
+        let retention = of(&[("insight", 40), ("error-fix", 20), ("INSIGHT", 50)]).unwrap();
+        assert_eq!(retention.counts(), [("ERROR_FIX".to_owned(), 20), ("INSIGHT".to_owned(), 50)]);
+        assert!(!retention.is_everything() && of(&[]).unwrap().is_everything());
+        let error = of(&[("insigt", 40)]).unwrap_err().to_string();
+        assert!(error.contains("insigt") && error.contains("IMPROVEMENT_PATH"), "{error}");
+    }
+}

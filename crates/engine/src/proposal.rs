@@ -1,0 +1,129 @@
+//! What is proposed.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use similar::TextDiff;
+
+use crate::transforms::Gain;
+
+/// A change of files, with what it is meant for.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Proposal {
+    /// Tells it from others: the same change of the same lines has the same, wherever in the file they are.
+    pub id: String,
+    /// Who made it, such as `transform:divide-by-zero`.
+    pub proposer: String,
+    /// The section that it is about, as `module:qualname`.
+    pub section: String,
+    /// What was seen there, in a line.
+    pub cause: String,
+    /// What is changed and why.
+    pub why: String,
+    /// What it is meant to improve.
+    pub gain: Gain,
+    /// Files with their new text, from the root of the repository.
+    pub files: BTreeMap<String, String>,
+    /// How they differ from what was there.
+    pub diff: String,
+}
+
+/// Who proposes what, and why.
+#[derive(Debug, Clone)]
+pub struct Meant {
+    /// Who.
+    pub proposer: String,
+    /// Which section.
+    pub section: String,
+    /// What was seen.
+    pub cause: String,
+    /// Why it should be better.
+    pub why: String,
+    /// What should be.
+    pub gain: Gain,
+}
+
+impl Proposal {
+    /// A change from what is there.
+    pub fn new(meant: Meant, before: &BTreeMap<String, String>, files: BTreeMap<String, String>) -> Self {
+        let empty = String::new();
+        let diff: String = files
+            .iter()
+            .map(|(path, after)| unified(path, before.get(path).unwrap_or(&empty), after))
+            .collect();
+        // Where in the file it is does not matter: other changes move it.
+        let mut hasher = blake3::Hasher::new();
+        for line in diff.split_inclusive('\n').filter(|line| !line.starts_with("@@")) {
+            hasher.update(line.as_bytes());
+        }
+        let Meant { proposer, section, cause, why, gain } = meant;
+        let id = format!("p_{}", &hasher.finalize().to_hex()[..16]);
+        Self { id, proposer, section, cause, why, gain, files, diff }
+    }
+
+    /// Lines that are added and removed.
+    pub fn size(&self) -> (usize, usize) {
+        let lines = self.diff.lines().filter(|line| !line.starts_with("+++") && !line.starts_with("---"));
+        lines.fold((0, 0), |(added, removed), line| match line.as_bytes().first() {
+            Some(b'+') => (added + 1, removed),
+            Some(b'-') => (added, removed + 1),
+            _ => (added, removed),
+        })
+    }
+}
+
+fn unified(path: &str, before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .context_radius(3)
+        .header(&format!("a/{path}"), &format!("b/{path}"))
+        .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proposed(after: &str) -> Proposal {
+        let meant = Meant {
+            proposer: "test".into(),
+            section: "cart:total".into(),
+            cause: "it fails".into(),
+            why: "it should not".into(),
+            gain: Gain::Robustness,
+        };
+        let before = BTreeMap::from([("cart.py".to_owned(), "a\nb\nc\n".to_owned())]);
+        Proposal::new(meant, &before, BTreeMap::from([("cart.py".to_owned(), after.to_owned())]))
+    }
+
+    #[test]
+    fn the_same_change_has_the_same_name_and_another_has_another() {
+        assert_eq!(proposed("a\nx\nc\n").id, proposed("a\nx\nc\n").id);
+        assert_ne!(proposed("a\nx\nc\n").id, proposed("a\ny\nc\n").id);
+    }
+
+    #[test]
+    fn a_change_is_the_same_if_it_is_moved() {
+        let of = |before: &str, after: &str| {
+            let meant = Meant {
+                proposer: String::new(),
+                section: String::new(),
+                cause: String::new(),
+                why: String::new(),
+                gain: Gain::Robustness,
+            };
+            let files = |text: &str| BTreeMap::from([("a.py".to_owned(), text.to_owned())]);
+            Proposal::new(meant, &files(before), files(after)).id
+        };
+        let moved = of("new\n1\n2\n3\na\n4\n5\n6\n", "new\n1\n2\n3\nb\n4\n5\n6\n");
+        assert_eq!(of("1\n2\n3\na\n4\n5\n6\n", "1\n2\n3\nb\n4\n5\n6\n"), moved);
+        assert_ne!(of("1\n2\nx\na\n4\n5\n6\n", "1\n2\nx\nb\n4\n5\n6\n"), moved);
+    }
+
+    #[test]
+    fn a_change_is_shown_as_a_diff() {
+        let made = proposed("a\nx\ny\nc\n");
+        assert_eq!(made.diff, "--- a/cart.py\n+++ b/cart.py\n@@ -1,3 +1,4 @@\n a\n-b\n+x\n+y\n c\n");
+        assert_eq!(made.size(), (2, 1));
+    }
+}

@@ -1,0 +1,39 @@
+//! Ideas: what a model would look at when nothing else helps. They are no changes; they are remembered, and later questions
+//! show those that fit.
+
+use super::count;
+use super::model::{Message, Model, ModelError, Request, Role};
+use super::proposer::Pricing;
+use crate::budget::{Cost, Left};
+use crate::secrets::scrubbed;
+
+const RULES: &str = "You advise engineers who improve Python code. Answer with at most five ideas, each on a line of its own \
+that begins with \"- \", names the function it is about as module:function, and says in one sentence what is wrong and what to do.";
+/// The most ideas of one answer, and the letters of one.
+const MOST: usize = 5;
+const LONGEST: usize = 400;
+
+/// Asks for ideas about what still fails. Nothing is asked if it could exceed what is left.
+pub async fn ideas(
+    model: &dyn Model,
+    failing: &[String],
+    pricing: &Pricing,
+    left: &Left,
+) -> Result<(Vec<String>, Cost), ModelError> {
+    let nothing = Cost { money: Some(0.0), ..Cost::default() };
+    let question = format!("This still fails, and no change so far was better:\n{}", failing.join("\n"));
+    let say = |role, text: &str| Message { role, content: scrubbed(text) };
+    let messages = vec![say(Role::System, RULES), say(Role::User, &question)];
+    let input = count::tokens_of(&messages);
+    let Ok(max_tokens) = pricing.allowed(model.name(), input, left) else { return Ok((Vec::new(), nothing)) };
+    let began = std::time::Instant::now();
+    let reply = model.ask(&Request { messages, max_tokens }).await?;
+    let found = reply
+        .text
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("- "))
+        .map(|line| line.chars().take(LONGEST).collect())
+        .take(MOST)
+        .collect();
+    Ok((found, pricing.cost(&reply, began.elapsed().as_secs_f64())))
+}

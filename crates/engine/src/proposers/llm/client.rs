@@ -1,0 +1,224 @@
+//! The endpoint, over HTTP: answers in parts, bounded in size and time, asked again when that can help.
+
+use std::sync::{Mutex, Once};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use menace_model::settings::Secret;
+use reqwest::{Client, Response, StatusCode};
+use serde_json::{Value, json};
+
+use super::count;
+use super::model::{Model, ModelError, Reply, Request};
+use super::stream::{Parts, said};
+
+/// Where a model is asked.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    /// Up to and with `/v1`.
+    pub base_url: String,
+    /// Who asks.
+    pub key: Option<Secret>,
+    /// The model.
+    pub model: String,
+    /// All of the time for one answer, with every attempt.
+    pub timeout: Duration,
+    /// Requests in a minute; 0 means no limit.
+    pub per_minute: u32,
+}
+
+/// A model behind HTTP.
+#[derive(Debug)]
+pub struct HttpModel {
+    endpoint: Endpoint,
+    client: Client,
+    /// When the next request may be sent.
+    next: Mutex<Option<Instant>>,
+}
+
+/// The first wait before it is asked again; each is twice as long as the one before.
+const FIRST_WAIT: Duration = Duration::from_millis(500);
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+/// Bytes of an answer for each token that it may have, with what is around them in the stream.
+const BYTES_PER_TOKEN: usize = 600;
+const LEAST_BYTES: usize = 1 << 20;
+
+/// Why one attempt failed.
+enum Failure {
+    Final(ModelError),
+    /// Asking again may help, after at least so long.
+    Passing(String, Option<Duration>),
+}
+
+impl HttpModel {
+    /// A model at an endpoint.
+    pub fn new(endpoint: Endpoint) -> Result<Self, ModelError> {
+        let client = client()?;
+        Ok(Self { endpoint, client, next: Mutex::new(None) })
+    }
+
+    /// Waits until another request may be sent.
+    async fn turn(&self) {
+        let Some(apart) = Duration::from_mins(1).checked_div(self.endpoint.per_minute) else { return };
+        let at = {
+            let Ok(mut next) = self.next.lock() else { return };
+            let at = next.map_or_else(Instant::now, |next| next.max(Instant::now()));
+            *next = Some(at + apart);
+            at
+        };
+        tokio::time::sleep_until(at.into()).await;
+    }
+
+    async fn attempt(&self, body: &Value, most: usize) -> Result<Parts, Failure> {
+        self.turn().await;
+        let address = format!("{}/chat/completions", self.endpoint.base_url.trim_end_matches('/'));
+        let mut request = self.client.post(address).json(body);
+        if let Some(key) = &self.endpoint.key {
+            request = request.bearer_auth(key.expose());
+        }
+        let response = request.send().await.map_err(|error| Failure::Passing(described(&error), None))?;
+        let response = accepted(response).await?;
+        let kind = response.headers().get("content-type").and_then(|value| value.to_str().ok());
+        let is_whole = kind.is_some_and(|kind| kind.starts_with("application/json"));
+        read(response, is_whole, most).await
+    }
+
+    async fn attempts(
+        &self,
+        body: &Value,
+        most: usize,
+        last: &Mutex<Option<String>>,
+    ) -> Result<Parts, ModelError> {
+        let mut wait = FIRST_WAIT;
+        loop {
+            match self.attempt(body, most).await {
+                Ok(parts) => return Ok(parts),
+                Err(Failure::Final(error)) => return Err(error),
+                Err(Failure::Passing(problem, asked)) => {
+                    tracing::debug!("asking {} again: {problem}", self.endpoint.model);
+                    if let Ok(mut last) = last.lock() {
+                        *last = Some(problem);
+                    }
+                    tokio::time::sleep(asked.unwrap_or(wait).min(LONGEST_WAIT)).await;
+                    wait *= 2;
+                }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Model for HttpModel {
+    fn name(&self) -> &str {
+        &self.endpoint.model
+    }
+
+    async fn ask(&self, request: &Request) -> Result<Reply, ModelError> {
+        let body = json!({
+            "model": self.endpoint.model,
+            "messages": request.messages,
+            "max_tokens": request.max_tokens,
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        });
+        let allowed = usize::try_from(request.max_tokens).unwrap_or(usize::MAX);
+        let most = allowed.saturating_mul(BYTES_PER_TOKEN).max(LEAST_BYTES);
+        let last = Mutex::new(None);
+        let within = self.endpoint.timeout;
+        let parts = match tokio::time::timeout(within, self.attempts(&body, most, &last)).await {
+            Ok(parts) => parts?,
+            Err(_) => return Err(ModelError::Late { within, last: last.into_inner().unwrap_or(None) }),
+        };
+        let is_cut = parts.is_cut;
+        Ok(match parts.usage {
+            Some(usage) => Reply {
+                text: parts.text,
+                input_tokens: usage.prompt_tokens,
+                output_tokens: usage.completion_tokens,
+                is_counted_there: true,
+                is_cut,
+            },
+            None => Reply {
+                input_tokens: count::tokens_of(&request.messages),
+                output_tokens: count::tokens(&parts.text),
+                text: parts.text,
+                is_counted_there: false,
+                is_cut,
+            },
+        })
+    }
+}
+
+/// A client for HTTP and HTTPS.
+pub(crate) fn client() -> Result<Client, ModelError> {
+    static PROVIDER: Once = Once::new();
+    PROVIDER.call_once(|| {
+        // It is there already if somebody else in this process uses TLS.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    });
+    let build = Client::builder().connect_timeout(Duration::from_secs(10)).build();
+    build.map_err(|error| ModelError::Garbled { problem: described(&error) })
+}
+
+/// Reads all of an answer.
+async fn read(mut response: Response, is_whole: bool, most: usize) -> Result<Parts, Failure> {
+    let mut parts = Parts::default();
+    let mut whole = Vec::new();
+    loop {
+        match response.chunk().await {
+            Err(error) => return Err(Failure::Passing(described(&error), None)),
+            Ok(None) => break,
+            Ok(Some(bytes)) if is_whole => {
+                whole.extend_from_slice(&bytes);
+                if whole.len() > most {
+                    return Err(Failure::Final(ModelError::TooLong { most }));
+                }
+            }
+            Ok(Some(bytes)) => parts.take(&bytes, most).map_err(Failure::Final)?,
+        }
+        if parts.is_done {
+            return Ok(parts);
+        }
+    }
+    if is_whole { parts.json(&whole) } else { parts.end() }.map_err(Failure::Final)?;
+    if parts.text.is_empty() && !is_whole && !parts.is_done {
+        let problem = "the stream ended before an answer".to_owned();
+        return Err(Failure::Final(ModelError::Garbled { problem }));
+    }
+    Ok(parts)
+}
+
+async fn accepted(mut response: Response) -> Result<Response, Failure> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let wait = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+    let start = match response.chunk().await {
+        Ok(Some(bytes)) => bytes.to_vec(),
+        Ok(None) | Err(_) => Vec::new(),
+    };
+    let message = serde_json::from_slice::<Value>(&start)
+        .map_or_else(|_| String::from_utf8_lossy(&start).chars().take(200).collect(), |value| said(&value));
+    let is_passing = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+    Err(if is_passing {
+        Failure::Passing(format!("{status}: {message}"), wait.map(Duration::from_secs))
+    } else {
+        Failure::Final(ModelError::Refused { status: status.as_u16(), message })
+    })
+}
+
+/// What is wrong, without the address: it may hold a password.
+pub(super) fn described(error: &reqwest::Error) -> String {
+    let mut text = match error {
+        error if error.is_connect() => "nobody answers there".to_owned(),
+        error if error.is_timeout() => "it takes too long".to_owned(),
+        _ => "the connection broke".to_owned(),
+    };
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        text = format!("{text}: {inner}");
+        source = inner.source();
+    }
+    text
+}

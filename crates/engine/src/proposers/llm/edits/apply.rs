@@ -1,0 +1,183 @@
+//! Puts edits into files.
+
+use std::collections::BTreeMap;
+
+use super::edit::{Change, Edit, Line, replaced};
+use super::error::EditError;
+use super::names;
+use super::place::{Place, Views, Wanted, find, moved};
+use super::text::{Splice, Text};
+
+/// Files with their new text, and how literally the edits were taken.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Applied {
+    /// The files that are different now, all of their text.
+    pub files: BTreeMap<String, String>,
+    /// What had to be overlooked, one line each. Empty if everything was exactly as quoted.
+    pub audit: Vec<String>,
+}
+
+impl Applied {
+    /// Writes down what is not yet written down.
+    fn note(&mut self, notes: impl IntoIterator<Item = String>) {
+        for note in notes {
+            if !self.audit.contains(&note) {
+                self.audit.push(note);
+            }
+        }
+    }
+}
+
+/// Applies edits to the files that are known. All of them are about the files as they are now.
+pub fn apply(edits: &[Edit], files: &BTreeMap<String, String>) -> Result<Applied, EditError> {
+    let mut applied = Applied::default();
+    let mut by_file: BTreeMap<&str, Vec<&Edit>> = BTreeMap::new();
+    for edit in edits {
+        let (name, note) = names::resolve(&edit.path, files)?;
+        applied.note(note);
+        by_file.entry(name).or_default().push(edit);
+    }
+    for (name, edits) in by_file {
+        let before = files.get(name).map_or("", String::as_str);
+        let after = change(before, &edits, &mut applied)?;
+        if after.trim().is_empty() && !before.trim().is_empty() {
+            return Err(EditError::Deletion { path: name.into() });
+        }
+        if after != before {
+            applied.files.insert(name.into(), after);
+        }
+    }
+    if applied.files.is_empty() { Err(EditError::NoChange) } else { Ok(applied) }
+}
+
+fn change(before: &str, edits: &[&Edit], applied: &mut Applied) -> Result<String, EditError> {
+    let text = Text::new(before);
+    let views = Views::new(&text);
+    let mut splices = Vec::new();
+    // How much later than it says the edit before was: the next one probably is as well.
+    let mut drift = 0;
+    for (at, edit) in edits.iter().enumerate() {
+        refuse_invisible(edit, before)?;
+        applied.note(edit.notes.iter().cloned());
+        let (said, lines) = match &edit.change {
+            Change::Hunk { line, lines } => (line.map(|line| line.saturating_sub(1)), lines.clone()),
+            Change::Search(lines) => (None, lines.clone()),
+            Change::Whole(lines) => (Some(0), whole(&edit.label, lines, &text)?),
+        };
+        if lines.iter().all(Line::is_kept) {
+            applied.note([format!("{} changes nothing", edit.label)]);
+            continue;
+        }
+        let near = said.map(|said| said.saturating_add_signed(drift));
+        let wanted = Wanted { label: &edit.label, lines: &lines, near, context: edit.change.context() };
+        let place = find(&wanted, &views)?;
+        if let Some(said) = said {
+            // A line beyond the largest number is no place in any file.
+            drift = signed(place.start).saturating_sub(signed(said.saturating_add(place.left_out.0)));
+            applied.note(offset(&edit.label, drift));
+        }
+        applied.note(place.notes.iter().cloned());
+        splices.extend(splices_of(&lines, &place, at));
+    }
+    splices.sort_by_key(|splice: &Splice| (splice.start, splice.end));
+    refuse_overlaps(&splices, edits)?;
+    Ok(text.with(&splices))
+}
+
+fn signed(line: usize) -> isize {
+    isize::try_from(line).unwrap_or(isize::MAX)
+}
+
+fn offset(label: &str, lines: isize) -> Option<String> {
+    let word = if lines > 0 { "later" } else { "earlier" };
+    let unit = if lines.abs() == 1 { "line" } else { "lines" };
+    (lines != 0).then(|| format!("{label} was found {} {unit} {word}", lines.abs()))
+}
+
+/// The runs of lines that are removed and added, each with where it is in the file.
+fn splices_of(lines: &[Line], place: &Place, edit: usize) -> Vec<Splice> {
+    let (first, last) = place.left_out;
+    let mut splices: Vec<Splice> = Vec::new();
+    let mut at = place.start;
+    let mut is_open = false;
+    for line in &lines[first..lines.len() - last] {
+        if line.is_kept() {
+            at += 1;
+            is_open = false;
+            continue;
+        }
+        if !is_open {
+            splices.push(Splice { start: at, end: at, lines: Vec::new(), edit });
+            is_open = true;
+        }
+        let Some(splice) = splices.last_mut() else { continue };
+        match line {
+            Line::Add(text) => splice.lines.push(moved(text, &place.shift)),
+            Line::Keep(_) | Line::Remove(_) => {
+                at += 1;
+                splice.end = at;
+            }
+        }
+    }
+    splices
+}
+
+fn refuse_overlaps(splices: &[Splice], edits: &[&Edit]) -> Result<(), EditError> {
+    let label = |splice: &Splice| edits[splice.edit].label.clone();
+    let overlap = splices.windows(2).find(|pair| {
+        let is_same_place = pair[0].start == pair[1].start;
+        pair[1].start < pair[0].end || is_same_place
+    });
+    match overlap {
+        Some(pair) => Err(EditError::Overlap {
+            label: label(&pair[1]),
+            other: label(&pair[0]),
+            line: pair[1].start + 1,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A whole file as a change of the lines that differ. Models like to leave out what they would repeat.
+fn whole(label: &str, lines: &[String], text: &Text<'_>) -> Result<Vec<Line>, EditError> {
+    let is_elision = |line: &&String| {
+        let comment = line.trim().strip_prefix('#').map(str::trim_start).unwrap_or_default();
+        let is_left_out = ["...", "…", "rest of the", "existing code", "(unchanged", "unchanged"];
+        // An ellipsis alone is a statement, but hardly one of a module.
+        let is_said = line.as_str() == "..." || is_left_out.iter().any(|words| comment.starts_with(words));
+        is_said && !text.lines.contains(&line.as_str())
+    };
+    if let Some(line) = lines.iter().find(is_elision) {
+        return Err(EditError::Elided { label: label.into(), text: line.trim().into() });
+    }
+    if text.lines.iter().any(|line| line.starts_with("```") || line.starts_with("~~~")) {
+        return Err(EditError::UncertainEnd { label: label.into() });
+    }
+    let new: Vec<&str> = lines.iter().map(String::as_str).collect();
+    Ok(replaced(&text.lines, &new))
+}
+
+/// Text that runs in another direction than it seems to, and characters that were lost on the way.
+fn refuse_invisible(edit: &Edit, before: &str) -> Result<(), EditError> {
+    let added: Vec<&str> = match &edit.change {
+        Change::Hunk { lines, .. } | Change::Search(lines) => {
+            lines.iter().filter(|line| !line.is_kept()).filter_map(Line::after).collect()
+        }
+        Change::Whole(lines) => lines.iter().map(String::as_str).collect(),
+    };
+    let mut letters = added.iter().flat_map(|line| line.chars());
+    match letters.find(|letter| is_invisible(*letter) && !before.contains(*letter)) {
+        Some(letter) => Err(EditError::Invisible {
+            label: edit.label.clone(),
+            character: format!("U+{:04X}", u32::from(letter)),
+        }),
+        None => Ok(()),
+    }
+}
+
+fn is_invisible(letter: char) -> bool {
+    let is_direction =
+        matches!(letter, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}');
+    let is_lost = matches!(letter, '\u{feff}' | '\u{fffd}' | '\u{2028}' | '\u{2029}');
+    is_direction || is_lost || (letter.is_control() && !matches!(letter, '\t' | '\u{c}'))
+}

@@ -1,0 +1,126 @@
+//! Search blocks: what is there between `<<<<<<< SEARCH` and `=======`, what replaces it after that.
+
+use super::edit::{Change, Edit, replaced};
+use super::error::EditError;
+use super::fence::path_in;
+use super::read::{Reader, shown};
+
+/// A line that is part of a search block and not of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Marker<'a> {
+    /// A block begins. Some write the name of the file after it.
+    Head { length: usize, path: Option<&'a str> },
+    /// A block ends.
+    Tail,
+    /// Looks like one and is none, such as what Git leaves of a merge.
+    Other,
+}
+
+impl<'a> Marker<'a> {
+    pub(super) fn of(line: &'a str) -> Option<Self> {
+        if let Some((length, rest)) = run_of(line, '<') {
+            let Some(path) = rest.strip_prefix("SEARCH") else { return Some(Self::Other) };
+            let path = Some(path.trim()).filter(|path| !path.is_empty());
+            return Some(Self::Head { length, path });
+        }
+        // Quotes of quotes in mails also begin with several `>`.
+        let (_, rest) = run_of(line, '>')?;
+        match rest {
+            "REPLACE" => Some(Self::Tail),
+            _ if rest.is_empty() || rest.contains(' ') => None,
+            _ => Some(Self::Other),
+        }
+    }
+}
+
+/// From five to nine times the same character, and what follows it.
+fn run_of(line: &str, mark: char) -> Option<(usize, &str)> {
+    let rest = line.trim_start_matches(mark);
+    let length = line.len() - rest.len();
+    let alone = rest.is_empty() || rest.starts_with(' ') || rest.starts_with(char::is_uppercase);
+    ((5..=9).contains(&length) && alone).then(|| (length, rest.trim()))
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn marker(&mut self, marker: Marker<'a>) -> Result<(), EditError> {
+        let line = self.line(self.at).unwrap_or_default();
+        match marker {
+            Marker::Head { length, path } => self.block(length, path),
+            Marker::Tail | Marker::Other => {
+                Err(EditError::StrayMarker { line: self.at + 1, text: shown(line) })
+            }
+        }
+    }
+
+    fn block(&mut self, length: usize, named: Option<&'a str>) -> Result<(), EditError> {
+        let near = named.or_else(|| self.previous.and_then(path_in));
+        let path = near.or_else(|| self.fence.and_then(|fence| fence.path())).or_else(|| self.last_path());
+        let path = path.ok_or(EditError::NoPath { line: self.at + 1 })?.to_owned();
+        let label = self.label("block", &path);
+        let lines = self.until_tail(&label)?;
+        let divider =
+            divider(&lines, length).map_err(|found| EditError::Divider { label: label.clone(), found })?;
+        let lines = replaced(&lines[..divider], &lines[divider + 1..]);
+        self.push(Edit { path, label, change: Change::Search(lines), notes: Vec::new() })
+    }
+
+    /// The lines up to the end of a block. Fences in it are text of the file.
+    fn until_tail(&mut self, label: &str) -> Result<Vec<&'a str>, EditError> {
+        let mut lines = Vec::new();
+        loop {
+            self.at += 1;
+            let line = self.line(self.at).ok_or_else(|| EditError::Unfinished { label: label.into() })?;
+            match Marker::of(line) {
+                Some(Marker::Tail) => break,
+                Some(Marker::Head { .. }) => {
+                    return Err(EditError::Nested { label: label.into(), line: self.at + 1 });
+                }
+                Some(Marker::Other) | None => lines.push(line),
+            }
+        }
+        self.at += 1;
+        Ok(lines)
+    }
+}
+
+/// Where what is searched ends. Headings of reStructuredText are underlined with the same character, so of
+/// several the one counts that is as long as the beginning of the block.
+fn divider(lines: &[&str], length: usize) -> Result<usize, usize> {
+    let run = |line: &str| run_of(line, '=').filter(|(_, rest)| rest.is_empty()).map(|(length, _)| length);
+    let found: Vec<(usize, usize)> =
+        lines.iter().enumerate().filter_map(|(at, line)| Some((at, run(line)?))).collect();
+    let same: Vec<usize> = found.iter().filter(|(_, run)| *run == length).map(|(at, _)| *at).collect();
+    match (found.as_slice(), same.as_slice()) {
+        ([(at, _)], _) | (_, [at]) => Ok(*at),
+        _ => Err(found.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markers_are_five_to_nine_characters_long() {
+        let head = |length| Some(Marker::Head { length, path: None });
+        assert_eq!(Marker::of("<<<<<<< SEARCH"), head(7));
+        assert_eq!(Marker::of("<<<<< SEARCH  "), head(5));
+        assert_eq!(Marker::of("<<<<<<<<<SEARCH"), head(9));
+        assert_eq!(Marker::of("<<<< SEARCH"), None);
+        assert_eq!(Marker::of("<<<<<<<<<< SEARCH"), None);
+        assert_eq!(Marker::of("<<<<<<< SEARCH a.py"), Some(Marker::Head { length: 7, path: Some("a.py") }));
+        assert_eq!(Marker::of(">>>>>>> REPLACE"), Some(Marker::Tail));
+        assert_eq!(Marker::of(">>>>>>> REPLAC"), Some(Marker::Other));
+        assert_eq!(Marker::of("<<<<<<< HEAD"), Some(Marker::Other));
+        assert_eq!(Marker::of(">>>>> as he said"), None);
+    }
+
+    #[test]
+    fn of_several_dividers_the_one_of_the_right_length_counts() {
+        assert_eq!(divider(&["a", "=======", "b"], 7), Ok(1));
+        assert_eq!(divider(&["a", "=====", "b"], 7), Ok(1));
+        assert_eq!(divider(&["Title", "=====", "=======", "b"], 7), Ok(2));
+        assert_eq!(divider(&["a", "=======", "=======", "b"], 7), Err(2));
+        assert_eq!(divider(&["a", "b"], 7), Err(0));
+    }
+}

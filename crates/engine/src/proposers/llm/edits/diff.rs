@@ -1,0 +1,268 @@
+//! Unified diffs, as models write them: the signs of lines are right, the counts of lines often are not.
+
+use super::edit::{Change, Edit, Line};
+use super::error::EditError;
+use super::names::stripped;
+use super::read::{Reader, shown};
+
+/// What a hunk says about itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Header {
+    line: Option<usize>,
+    /// How many lines there are before and after the change.
+    counts: Option<(i64, i64)>,
+}
+
+impl Header {
+    fn of(line: &str) -> Self {
+        Self::numbers(line).unwrap_or_default()
+    }
+
+    fn numbers(line: &str) -> Option<Self> {
+        let mut words = line.trim_start_matches('@').split_whitespace();
+        let (line, old) = range(words.next()?.strip_prefix('-')?)?;
+        let (_, new) = range(words.next()?.strip_prefix('+')?)?;
+        Some(Self { line: Some(line), counts: Some((old, new)) })
+    }
+}
+
+fn range(text: &str) -> Option<(usize, i64)> {
+    let (line, count) = text.split_once(',').unwrap_or((text, "1"));
+    Some((line.parse().ok()?, i64::from(count.parse::<u32>().ok()?)))
+}
+
+/// Why a hunk has no more lines.
+enum End {
+    /// The answer is over.
+    Answer,
+    /// A fence is closed, or another hunk or file begins.
+    Clear,
+    /// Something else is there, perhaps after an empty line.
+    Prose { after_empty: bool },
+}
+
+impl Reader<'_> {
+    /// Whether a line and the next name the file of a diff. A removed line may begin with `-- ` as well.
+    pub(super) fn is_header(&self, at: usize) -> bool {
+        let named = |at: usize, sign: &str| {
+            let name = self.line(at).and_then(|line| line.strip_prefix(sign));
+            name.is_some_and(|name| !name.trim().is_empty())
+        };
+        named(at, "--- ") && named(at + 1, "+++ ")
+    }
+
+    /// `--- a/cart.py` and `+++ b/cart.py`.
+    pub(super) fn header(&mut self) -> Result<(), EditError> {
+        let name = |at: usize| self.line(at).map_or("", |line| file_name(&line[4..])).to_owned();
+        let (old, new) = (name(self.at), name(self.at + 1));
+        let path = same_file(&old, &new)?;
+        let is_of_git = self.section.as_ref().is_some_and(|(known, hunks)| *known == path && *hunks == 0);
+        if !is_of_git {
+            self.end_section()?;
+        }
+        self.section = Some((path, 0));
+        self.at += 2;
+        Ok(())
+    }
+
+    /// `diff --git a/cart.py b/cart.py`, and what Git says about files apart from their text.
+    pub(super) fn git_header(&mut self) -> Result<(), EditError> {
+        self.end_section()?;
+        let names = self.line(self.at).unwrap_or_default().trim_start_matches("diff --git ");
+        let (old, new) = names.split_once(" b/").unwrap_or((names, names));
+        let path = stripped(file_name(old)).to_owned();
+        let to = stripped(file_name(new)).to_owned();
+        self.at += 1;
+        while let Some(line) = self.line(self.at) {
+            match first_words(line) {
+                "index" | "similarity" | "dissimilarity" => {}
+                "new file" => return Err(EditError::NewFile { path }),
+                "deleted file" => return Err(EditError::Deletion { path }),
+                "rename" | "copy" => return Err(EditError::Rename { from: path, to }),
+                "old mode" | "new mode" => return Err(EditError::Mode { path }),
+                "Binary files" | "GIT binary" => return Err(EditError::Binary { path }),
+                _ => break,
+            }
+            self.at += 1;
+        }
+        if path != to {
+            return Err(EditError::Rename { from: path, to });
+        }
+        self.section = Some((path, 0));
+        Ok(())
+    }
+
+    pub(super) fn hunk(&mut self) -> Result<(), EditError> {
+        let text = self.line(self.at).unwrap_or_default();
+        if text.starts_with("@@@") {
+            return Err(EditError::Merge { line: self.at + 1, text: shown(text) });
+        }
+        let header = Header::of(text);
+        let path = match &mut self.section {
+            Some((path, hunks)) => {
+                *hunks += 1;
+                path.clone()
+            }
+            None => return Err(EditError::HunkWithoutFile { line: self.at + 1 }),
+        };
+        let label = self.label("hunk", &path);
+        self.at += 1;
+        let mut body = Body { lines: Vec::new(), empty: 0, left: header.counts };
+        let end = self.body(&mut body);
+        self.refuse_half(&label, &body, &end)?;
+        if body.lines.is_empty() {
+            return Err(EditError::EmptyHunk { label });
+        }
+        let notes = notes(&label, header, &body.lines);
+        let change = Change::Hunk { line: header.line, lines: body.lines };
+        self.push(Edit { path, label, change, notes })
+    }
+
+    /// Takes lines as long as they can be lines of a hunk.
+    fn body(&mut self, body: &mut Body) -> End {
+        loop {
+            let Some(line) = self.line(self.at) else { return End::Answer };
+            if self.ends_a_hunk(line, body) {
+                return End::Clear;
+            }
+            let is_over = body.left == Some((0, 0));
+            let prose = End::Prose { after_empty: body.empty > 0 };
+            match line.as_bytes().first() {
+                None if is_over && self.fence.is_none() => return End::Clear,
+                None => body.empty_line(),
+                Some(b' ') => body.push(Line::Keep(line[1..].to_owned())),
+                Some(b'-') => body.push(Line::Remove(line[1..].to_owned())),
+                Some(b'+') => body.push(Line::Add(line[1..].to_owned())),
+                // `\ No newline at end of file`: files keep the end that they have.
+                Some(b'\\') => {}
+                Some(_) if is_over && self.fence.is_none() => return End::Clear,
+                Some(_) => return prose,
+            }
+            self.at += 1;
+        }
+    }
+
+    fn ends_a_hunk(&self, line: &str, body: &Body) -> bool {
+        let is_over = body.left.is_none_or(|(old, new)| old <= 0 && new <= 0);
+        let third = self.line(self.at + 2).unwrap_or_default();
+        line.starts_with("@@")
+            || line.starts_with("diff --git ")
+            || line.starts_with("Index: ")
+            || self.fence.is_some_and(|fence| fence.is_closed_by(line))
+            || (self.is_header(self.at) && (is_over || third.starts_with("@@")))
+            // What `git format-patch` signs with.
+            || (line.trim_end() == "--" && body.left == Some((0, 0)))
+    }
+
+    /// Half a hunk may remove something and not add what should replace it.
+    fn refuse_half(&self, label: &str, body: &Body, end: &End) -> Result<(), EditError> {
+        let is_short = body.left.is_some_and(|(old, new)| old > 0 || new > 0);
+        match end {
+            End::Answer if is_short || self.fence.is_some() => {
+                Err(EditError::Unfinished { label: label.into() })
+            }
+            End::Prose { after_empty } => {
+                if self.fence.is_none() && !is_short && *after_empty && !self.has_signs_ahead() {
+                    return Ok(());
+                }
+                let text = shown(self.line(self.at).unwrap_or_default());
+                Err(EditError::BadLine { label: label.into(), line: self.at + 1, text })
+            }
+            End::Answer | End::Clear => Ok(()),
+        }
+    }
+
+    /// Whether there are lines that may belong to the hunk before the next one begins.
+    fn has_signs_ahead(&self) -> bool {
+        let ahead = (self.at..).map_while(|at| Some((at, self.line(at)?)));
+        ahead
+            .take_while(|(at, line)| !line.starts_with("@@") && !self.is_header(*at))
+            .any(|(_, line)| line.starts_with(['+', '-']))
+    }
+}
+
+/// The lines of a hunk so far.
+struct Body {
+    lines: Vec<Line>,
+    /// Empty lines that may belong to it: many lose the space that such lines begin with.
+    empty: usize,
+    /// How many lines there should still be.
+    left: Option<(i64, i64)>,
+}
+
+impl Body {
+    fn push(&mut self, line: Line) {
+        for _ in 0..std::mem::take(&mut self.empty) {
+            self.count(Line::Keep(String::new()));
+        }
+        self.count(line);
+    }
+
+    fn count(&mut self, line: Line) {
+        if let Some((old, new)) = &mut self.left {
+            *old -= i64::from(line.before().is_some());
+            *new -= i64::from(line.after().is_some());
+        }
+        self.lines.push(line);
+    }
+
+    fn empty_line(&mut self) {
+        let empty = i64::try_from(self.empty).unwrap_or(i64::MAX);
+        if self.left.is_some_and(|(old, new)| old > empty && new > empty) {
+            self.push(Line::Keep(String::new()));
+        } else {
+            self.empty += 1;
+        }
+    }
+}
+
+fn notes(label: &str, header: Header, lines: &[Line]) -> Vec<String> {
+    let old = lines.iter().filter(|line| line.before().is_some()).count();
+    let new = lines.iter().filter(|line| line.after().is_some()).count();
+    match header.counts {
+        None => vec![format!("{label} has no line numbers")],
+        Some((said_old, said_new))
+            if (i64::try_from(old), i64::try_from(new)) != (Ok(said_old), Ok(said_new)) =>
+        {
+            vec![format!("{label} has {old} old and {new} new lines, not {said_old} and {said_new}")]
+        }
+        Some(_) => Vec::new(),
+    }
+}
+
+/// A name without a time after it and quotes around it.
+fn file_name(text: &str) -> &str {
+    text.split('\t').next().unwrap_or_default().trim().trim_matches('"')
+}
+
+fn same_file(old: &str, new: &str) -> Result<String, EditError> {
+    let renamed = || EditError::Rename { from: old.into(), to: new.into() };
+    match (old, new) {
+        ("/dev/null", _) => Err(EditError::NewFile { path: stripped(new).into() }),
+        (_, "/dev/null") => Err(EditError::Deletion { path: stripped(old).into() }),
+        _ if old == new => Ok(old.into()),
+        _ if stripped(old) == stripped(new) => Ok(stripped(old).into()),
+        _ => Err(renamed()),
+    }
+}
+
+/// The words by which Git's remarks are known.
+fn first_words(line: &str) -> &str {
+    let known = [
+        "index",
+        "similarity",
+        "dissimilarity",
+        "new file",
+        "deleted file",
+        "rename",
+        "copy",
+        "old mode",
+        "new mode",
+        "Binary files",
+        "GIT binary",
+    ];
+    known
+        .into_iter()
+        .find(|words| line.strip_prefix(words).is_some_and(|rest| rest.starts_with(' ')))
+        .unwrap_or("")
+}

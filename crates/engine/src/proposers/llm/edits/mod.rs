@@ -1,0 +1,35 @@
+//! From what a language model answered to files with new text: nothing here talks to anybody.
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! use menace_engine::proposers::llm::edits;
+//!
+//! let files = BTreeMap::from([("cart.py".to_owned(), "total = 1\n".to_owned())]);
+//! let answer = "cart.py\n<<<<<<< SEARCH\ntotal = 1\n=======\ntotal = 2\n>>>>>>> REPLACE\n";
+//! let applied = edits::apply(&edits::read(answer)?, &files)?;
+//! assert_eq!(applied.files["cart.py"], "total = 2\n");
+//! assert!(applied.audit.is_empty());
+//! # Ok::<(), edits::EditError>(())
+//! ```
+
+mod apply;
+mod blocks;
+mod diff;
+mod edit;
+mod error;
+mod fence;
+mod names;
+mod nearest;
+mod place;
+mod read;
+mod text;
+
+pub use apply::{Applied, apply};
+pub use edit::{Change, Edit, Line};
+pub use error::EditError;
+pub use read::read;
+
+#[cfg(test)]
+mod edits_tests;
+#[cfg(test)]
+mod malformed_tests;

@@ -1,0 +1,216 @@
+//! Where in a file an edit belongs. Every step is more tolerant than the one before, and says so.
+
+use super::edit::{Context, Line};
+use super::error::EditError;
+use super::nearest::nearest;
+use super::text::{Text, View};
+
+/// How many lines at the ends of an edit may be other than in the file, if they only show the place.
+const FUZZ: usize = 2;
+/// Lines that are in a file more often than this, apart from indentation, are not looked at one by one.
+const MANY: usize = 200;
+/// How many places an error names.
+const SHOWN: usize = 4;
+
+/// A file, seen with ever less white space.
+pub(super) struct Views<'a> {
+    pub(super) text: &'a Text<'a>,
+    exact: View<'a>,
+    ended: View<'a>,
+    pub(super) bare: View<'a>,
+}
+
+impl<'a> Views<'a> {
+    pub(super) fn new(text: &'a Text<'a>) -> Self {
+        Self {
+            text,
+            exact: View::new(&text.lines, |line| line),
+            ended: View::new(&text.lines, str::trim_end),
+            bare: View::new(&text.lines, str::trim),
+        }
+    }
+}
+
+/// White space that all lines of the file have more or less than the edit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Shift {
+    None,
+    In(String),
+    Out(String),
+}
+
+/// Where an edit belongs.
+#[derive(Debug)]
+pub(super) struct Place {
+    /// The line of the first line that is not left out.
+    pub(super) start: usize,
+    pub(super) shift: Shift,
+    /// How many lines at the beginning and at the end are left out.
+    pub(super) left_out: (usize, usize),
+    /// What had to be overlooked.
+    pub(super) notes: Vec<String>,
+}
+
+impl Place {
+    fn at(start: usize, notes: Vec<String>) -> Self {
+        Self { start, shift: Shift::None, left_out: (0, 0), notes }
+    }
+}
+
+/// What is looked for.
+pub(super) struct Wanted<'a> {
+    pub(super) label: &'a str,
+    pub(super) lines: &'a [Line],
+    /// Where it should be, if that is known.
+    pub(super) near: Option<usize>,
+    pub(super) context: Context,
+}
+
+/// Finds the lines of an edit.
+pub(super) fn find(wanted: &Wanted<'_>, views: &Views<'_>) -> Result<Place, EditError> {
+    let Wanted { label, lines, near, .. } = *wanted;
+    let old: Vec<&str> = lines.iter().filter_map(Line::before).collect();
+    if old.is_empty() && views.text.lines.is_empty() {
+        return Ok(Place::at(0, Vec::new()));
+    }
+    let one = |places: &[usize]| one_of(label, places, near);
+    let (exact, ended) = (views.exact.find(&old), views.ended.find(&old));
+    let spaces = || vec![format!("white space at the ends of lines of {label} is not as in the file")];
+    if let Some(near) = near.filter(|near| ended.contains(near)) {
+        let notes = if exact.contains(&near) { Vec::new() } else { spaces() };
+        return Ok(Place::at(near, notes));
+    }
+    if old.iter().all(|line| line.trim().is_empty()) {
+        return Err(EditError::NothingQuoted { label: label.into() });
+    }
+    if let Some(start) = one(&exact)? {
+        return Ok(Place::at(start, Vec::new()));
+    }
+    if let Some(start) = one(&ended)? {
+        return Ok(Place::at(start, spaces()));
+    }
+    if let Some(place) = shifted(wanted, &old, views)? {
+        return Ok(place);
+    }
+    if let Some(place) = with_less_context(wanted, views)? {
+        return Ok(place);
+    }
+    Err(EditError::NotFound { label: label.into(), nearest: nearest(&old, views) })
+}
+
+/// The only place, or the one that is nearest to where it should be.
+fn one_of(label: &str, places: &[usize], near: Option<usize>) -> Result<Option<usize>, EditError> {
+    let distance = |place: &usize| near.map_or(0, |near| near.abs_diff(*place));
+    let Some(best) = places.iter().map(distance).min() else { return Ok(None) };
+    let mut closest = places.iter().filter(|place| distance(place) == best);
+    match (closest.next(), closest.next()) {
+        (Some(place), None) => Ok(Some(*place)),
+        _ => Err(ambiguous(label, places)),
+    }
+}
+
+fn ambiguous(label: &str, places: &[usize]) -> EditError {
+    let mut lines: Vec<String> = places.iter().take(SHOWN).map(|place| (place + 1).to_string()).collect();
+    if places.len() > SHOWN {
+        lines.push("…".into());
+    }
+    EditError::Ambiguous { label: label.into(), lines: lines.join(", ") }
+}
+
+fn shifted(wanted: &Wanted<'_>, old: &[&str], views: &Views<'_>) -> Result<Option<Place>, EditError> {
+    let Wanted { label, lines, near, .. } = *wanted;
+    let places = views.bare.find(old);
+    if places.len() > MANY {
+        return Err(ambiguous(label, &places));
+    }
+    let shift = |place: usize| shift_of(old, &views.text.lines[place..place + old.len()], lines);
+    let places: Vec<usize> = places.into_iter().filter(|place| shift(*place).is_some()).collect();
+    let Some(start) = one_of(label, &places, near)? else { return Ok(None) };
+    let Some(shift) = shift(start) else { return Ok(None) };
+    let (white, word) = match &shift {
+        Shift::In(white) => (white.as_str(), "less"),
+        Shift::Out(white) => (white.as_str(), "more"),
+        Shift::None => ("", "less"),
+    };
+    let unit = if white.contains('\t') { "tabs and spaces" } else { "columns" };
+    let note = format!("indentation of {label} was {} {unit} {word}", white.len());
+    Ok(Some(Place { start, shift, left_out: (0, 0), notes: vec![note] }))
+}
+
+/// What all lines of the file have more or less at their beginning, if it is the same for all of them and
+/// what is added can be moved along.
+fn shift_of(old: &[&str], there: &[&str], lines: &[Line]) -> Option<Shift> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut pairs = old.iter().zip(there).filter(|(line, _)| !line.trim().is_empty());
+    let one = |line: &str, there: &str| -> Option<Shift> {
+        let (line, there) = (&line[..indent(line)], &there[..indent(there)]);
+        let more = there.strip_suffix(line).map(|white| Shift::In(white.into()));
+        more.or_else(|| line.strip_suffix(there).map(|white| Shift::Out(white.into())))
+    };
+    let (line, first) = pairs.next()?;
+    let shift = one(line, first)?;
+    if !pairs.all(|(line, there)| one(line, there).as_ref() == Some(&shift)) {
+        return None;
+    }
+    let mut added = lines.iter().filter_map(|line| match line {
+        Line::Add(text) if !text.trim().is_empty() => Some(text),
+        _ => None,
+    });
+    match &shift {
+        Shift::Out(white) if !added.all(|line| line.starts_with(white.as_str())) => None,
+        _ => Some(shift),
+    }
+}
+
+/// A line that is added, moved along with the lines around it.
+pub(super) fn moved(line: &str, shift: &Shift) -> String {
+    match shift {
+        Shift::In(white) if !line.trim().is_empty() => format!("{white}{line}"),
+        Shift::Out(white) => line.strip_prefix(white.as_str()).unwrap_or(line.trim_start()).to_owned(),
+        Shift::In(_) | Shift::None => line.to_owned(),
+    }
+}
+
+/// Leaves out lines at the ends that only show the place. What is left must be in the file once.
+fn with_less_context(wanted: &Wanted<'_>, views: &Views<'_>) -> Result<Option<Place>, EditError> {
+    let Wanted { label, lines, context, .. } = *wanted;
+    let before = lines.iter().take_while(|line| line.shows_the_place(context)).count();
+    let after = lines.iter().rev().take_while(|line| line.shows_the_place(context)).count();
+    for fuzz in 1..=FUZZ {
+        let mut found: Vec<(usize, (usize, usize))> = Vec::new();
+        let ways = (0..=fuzz).map(|last| (fuzz - last, last));
+        for (first, last) in ways.filter(|(first, last)| *first <= before && *last <= after) {
+            let Some(rest) = lines.get(first..lines.len() - last) else { continue };
+            let old: Vec<&str> = rest.iter().filter_map(Line::before).collect();
+            if old.iter().all(|line| line.trim().is_empty()) {
+                continue;
+            }
+            found.extend(views.ended.find(&old).into_iter().map(|start| (start, (first, last))));
+        }
+        let beginnings: Vec<usize> = found.iter().map(|(start, _)| *start).collect();
+        match found.as_slice() {
+            [] => {}
+            [(start, left_out)] => {
+                let note = format!("{label} was found without {}", described(*left_out));
+                return Ok(Some(Place {
+                    start: *start,
+                    shift: Shift::None,
+                    left_out: *left_out,
+                    notes: vec![note],
+                }));
+            }
+            _ => return Err(ambiguous(label, &beginnings)),
+        }
+    }
+    Ok(None)
+}
+
+fn described((first, last): (usize, usize)) -> String {
+    let lines = |count: usize, which: &str| match count {
+        0 => None,
+        1 => Some(format!("its {which} line of context")),
+        _ => Some(format!("its {which} {count} lines of context")),
+    };
+    let parts: Vec<String> = [lines(first, "first"), lines(last, "last")].into_iter().flatten().collect();
+    parts.join(" and ")
+}

@@ -1,0 +1,84 @@
+//! Vectors of texts, from the same kind of endpoint.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::client::{Endpoint, client, described};
+use super::model::ModelError;
+use super::stream::said;
+use crate::memory::{Embed, EmbedError};
+
+/// A model that turns texts into vectors.
+#[derive(Debug)]
+pub struct HttpEmbedder {
+    endpoint: Endpoint,
+    client: reqwest::Client,
+}
+
+#[derive(Deserialize)]
+struct Vectors {
+    data: Vec<Vector>,
+}
+
+#[derive(Deserialize)]
+struct Vector {
+    index: usize,
+    embedding: Vec<f32>,
+}
+
+/// Bytes of the longest answer.
+const MOST: usize = 16 << 20;
+const WITHIN: Duration = Duration::from_secs(30);
+
+impl HttpEmbedder {
+    /// At an endpoint.
+    pub fn new(endpoint: Endpoint) -> Result<Self, ModelError> {
+        Ok(Self { endpoint, client: client()? })
+    }
+
+    async fn vectors(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, String> {
+        let address = format!("{}/embeddings", self.endpoint.base_url.trim_end_matches('/'));
+        let body = json!({"model": self.endpoint.model, "input": texts});
+        let mut request = self.client.post(address).json(&body);
+        if let Some(key) = &self.endpoint.key {
+            request = request.bearer_auth(key.expose());
+        }
+        let mut response = request.send().await.map_err(|error| described(&error))?;
+        let status = response.status();
+        let mut content = Vec::new();
+        while let Some(bytes) = response.chunk().await.map_err(|error| described(&error))? {
+            content.extend_from_slice(&bytes);
+            if content.len() > MOST {
+                return Err(format!("the answer has more than {MOST} bytes"));
+            }
+        }
+        if !status.is_success() {
+            let value: serde_json::Value = serde_json::from_slice(&content).unwrap_or_default();
+            return Err(format!("{status}: {}", said(&value)));
+        }
+        let mut found: Vectors = serde_json::from_slice(&content).map_err(|error| error.to_string())?;
+        found.data.sort_by_key(|vector| vector.index);
+        if found.data.len() != texts.len() {
+            return Err(format!("{} vectors for {} texts", found.data.len(), texts.len()));
+        }
+        Ok(found.data.into_iter().map(|vector| vector.embedding).collect())
+    }
+}
+
+#[async_trait]
+impl Embed for HttpEmbedder {
+    fn name(&self) -> &str {
+        &self.endpoint.model
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let asked = |problem: String| EmbedError::Asked { embedder: self.endpoint.model.clone(), problem };
+        match tokio::time::timeout(WITHIN, self.vectors(texts)).await {
+            Ok(found) => found.map_err(asked),
+            Err(_) => Err(asked(format!("it takes more than {} s", WITHIN.as_secs()))),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! A language model that proposes changes: any endpoint that speaks as `OpenAI`'s does.
+
+mod brainstorm;
+mod client;
+mod count;
+pub mod edits;
+mod embed;
+mod model;
+mod prompt;
+mod proposer;
+mod record;
+mod stream;
+mod template;
+
+pub use brainstorm::ideas;
+pub(crate) use client::client as http_client;
+pub use client::{Endpoint, HttpModel};
+
+pub use embed::HttpEmbedder;
+pub use model::{Message, Model, ModelError, Reply, Request, Role};
+pub use prompt::{Standing, Wording};
+pub use proposer::{Llm, Pricing};
+pub use record::{Recorded, Recording};
+pub use template::{Template, TemplateError};

@@ -1,0 +1,327 @@
+//! What a model is told about a section: what was seen and measured there, its code, and what was tried before.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::model::{Message, Role};
+use super::template::{Template, TemplateError};
+use crate::proposers::Question;
+use crate::secrets::scrubbed;
+use crate::source::Source;
+use crate::syntax::{Ranged, Stmt};
+use crate::transforms::Cause;
+
+/// How an answer has to look.
+const RULES: &str = "You change Python code. Answer with SEARCH/REPLACE blocks and nothing else. Each block is\n\
+PATH\n<<<<<<< SEARCH\nlines that are in the file, exactly as they are\n=======\nlines that take their place\n>>>>>>> REPLACE\n\
+A unified diff is accepted too. Change only the file that is shown. Lines that show ******** are hidden: leave them alone.";
+
+/// What is measured of a module.
+#[derive(Debug, Clone, Default)]
+pub struct Standing {
+    /// Metrics now, and in the cycle before.
+    pub metrics: BTreeMap<String, (f64, Option<f64>)>,
+    /// How ROI changed from cycle to cycle, the newest last.
+    pub roi_deltas: Vec<f64>,
+}
+
+/// A metric that falls by less is as it was.
+const LITTLE: f64 = 0.005;
+/// An efficiency below this is poor.
+const POOR: f64 = 0.5;
+
+impl Standing {
+    /// The name of what a prompt has to be about.
+    pub fn fell(&self) -> Option<&'static str> {
+        let fell = |name: &str| {
+            self.metrics
+                .get(name)
+                .is_some_and(|(now, before)| before.is_some_and(|before| *now < before - LITTLE))
+        };
+        let is_poor = self.metrics.get("efficiency").is_some_and(|(now, _)| *now < POOR);
+        let is_stalled = !self.roi_deltas.is_empty() && self.roi_deltas.iter().all(|delta| *delta <= LITTLE);
+        if fell("security_score") {
+            Some("security")
+        } else if fell("efficiency") || is_poor {
+            Some("efficiency")
+        } else {
+            is_stalled.then_some("roi")
+        }
+    }
+}
+
+/// How prompts are worded.
+#[derive(Debug)]
+pub struct Wording {
+    /// Texts.
+    pub templates: Template,
+    /// Letters of the longest prompt.
+    pub max_length: Option<usize>,
+    /// The text of the background, instead of ours: `{path}`, `{description}`, `{context}` and `{func}` are replaced.
+    pub background: Option<String>,
+    /// In front of everything.
+    pub prefix: String,
+    /// Files of the repository, as many as are shown.
+    pub layout: Vec<String>,
+    /// The version of Python.
+    pub python: String,
+    /// How the tests of the repository are run.
+    pub testing: String,
+    /// What is measured of modules, by path.
+    pub standings: BTreeMap<String, Standing>,
+}
+
+impl Wording {
+    /// What is said to the model. `memories` are what helped before.
+    pub(super) fn messages(
+        &self,
+        question: &Question<'_>,
+        memories: &[String],
+    ) -> Result<Vec<Message>, TemplateError> {
+        let snippet = snippet(question);
+        let mut prompt = self.rendered(question, memories, &snippet, true)?;
+        if let Some(most) = self.max_length {
+            let length = prompt.chars().count();
+            if length > most {
+                let all = snippet.chars().count();
+                let left = all.saturating_sub(length - most);
+                let shorter: String = snippet.chars().take(left).collect();
+                prompt = self.rendered(question, memories, &shorter, left > 0)?;
+                prompt = prompt.chars().take(most).collect();
+            }
+        }
+        let say = |role, content: &str| Message { role, content: scrubbed(content) };
+        Ok(vec![say(Role::System, RULES), say(Role::User, &prompt)])
+    }
+
+    fn rendered(
+        &self,
+        question: &Question<'_>,
+        memories: &[String],
+        snippet: &str,
+        with_metrics: bool,
+    ) -> Result<String, TemplateError> {
+        let empty = Standing::default();
+        let standing = self.standings.get(question.path).unwrap_or(&empty);
+        let number = |value: f64| format!("{value:.3}");
+        let metrics: Vec<Value> = standing
+            .metrics
+            .iter()
+            .filter(|_| with_metrics)
+            .map(|(name, (value, before))| {
+                json!({"name": name, "value": number(*value), "before": before.map(number)})
+            })
+            .collect();
+        let attempts: Vec<Value> = question
+            .earlier
+            .iter()
+            .map(|attempt| json!({"diff": attempt.diff, "problem": attempt.problem}))
+            .collect();
+        let deltas: Vec<String> = standing.roi_deltas.iter().map(|delta| format!("{delta:+.3}")).collect();
+        let (call, line) = shown(question);
+        let name = self.templates.chosen(standing.fell(), question.earlier.len());
+        let values = json!({
+            "section": question.reason.section,
+            "path": question.path,
+            "prefix": self.prefix,
+            "background": self.background_of(question, snippet),
+            "snippet": snippet,
+            "cause": question.reason.summary,
+            "call": call,
+            "line": line.map(|(number, text)| json!({"number": number, "text": text})),
+            "metrics": metrics,
+            "roi_deltas": deltas,
+            "memories": memories,
+            "attempts": attempts,
+        });
+        self.templates.render(&name, &values)
+    }
+
+    /// The block with labelled parts that says where all this is.
+    fn background_of(&self, question: &Question<'_>, snippet: &str) -> String {
+        let function = question.reason.section.split_once(':').map_or("", |(_, name)| name);
+        if let Some(template) = &self.background {
+            return template
+                .replace("{path}", question.path)
+                .replace("{description}", &question.reason.summary)
+                .replace("{context}", snippet)
+                .replace("{func}", function);
+        }
+        let dependencies = imports(question.text);
+        let parts = [
+            ("Introduction", format!("Change `{function}` in `{}` so that this does not happen: {}", question.path, question.reason.summary)),
+            ("Functions", format!("- `{function}`")),
+            ("Dependencies", if dependencies.is_empty() { "standard library".into() } else { dependencies.join(", ") }),
+            ("Coding standards", "Keep the style of the file: indentation, quotes, names, length of lines. No comments about the change itself.".into()),
+            ("Repository layout", self.layout.join("\n")),
+            ("Environment", self.python.clone()),
+            ("Metadata", format!("section: {}", question.reason.section)),
+            ("Version control", "menace commits what is accepted".into()),
+            ("Testing", self.testing.clone()),
+            ("Snippet context", format!("`{}`\n{snippet}", question.path)),
+        ];
+        parts.map(|(title, text)| format!("### {title}\n{text}")).join("\n\n")
+    }
+}
+
+/// Modules that a file imports.
+fn imports(text: &str) -> Vec<String> {
+    let Some(source) = Source::parse(text) else { return Vec::new() };
+    let mut found: Vec<String> = source
+        .body()
+        .iter()
+        .flat_map(|statement| match statement {
+            Stmt::Import(import) => import.names.iter().map(|alias| alias.name.to_string()).collect(),
+            Stmt::ImportFrom(import) => import.module.iter().map(ToString::to_string).collect(),
+            _ => Vec::new(),
+        })
+        .collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// The statements of the module that matter: imports, the one with the section, and the one with the line where it fails.
+fn snippet(question: &Question<'_>) -> String {
+    let Some(source) = Source::parse(question.text) else { return question.text.to_owned() };
+    let name = question.reason.section.split_once(':').map_or("", |(_, name)| name);
+    let (section, line) = match question.cause {
+        Cause::Failure(failed) => (failed.section.as_str(), failed.line),
+        Cause::Review(section) => (section.as_str(), 0),
+    };
+    let outer = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let wanted = [outer(name), outer(section)];
+    let is_wanted = |statement: &&Stmt| match statement {
+        Stmt::Import(_) | Stmt::ImportFrom(_) | Stmt::Assign(_) | Stmt::AnnAssign(_) => true,
+        Stmt::FunctionDef(function) => {
+            wanted.iter().any(|name| name == function.name.as_str()) || source.is_in(line, *statement)
+        }
+        Stmt::ClassDef(class) => {
+            wanted.iter().any(|name| name == class.name.as_str()) || source.is_in(line, *statement)
+        }
+        _ => source.is_in(line, *statement),
+    };
+    let parts: Vec<&str> =
+        source.body().iter().filter(is_wanted).map(|part| source.of(part.range())).collect();
+    if section == "<module>" { question.text.to_owned() } else { parts.join("\n") }
+}
+
+/// The call that shows it, and the line in which it fails.
+fn shown(question: &Question<'_>) -> (Option<String>, Option<(u32, String)>) {
+    let Cause::Failure(failed) = question.cause else { return (None, None) };
+    let arguments: Vec<String> =
+        failed.arguments.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let call = format!(
+        "{}({}) under {} ends with {}: {}",
+        failed.section,
+        arguments.join(", "),
+        failed.scenario,
+        failed.exception.as_deref().unwrap_or(&failed.kind),
+        failed.message.lines().next().unwrap_or_default()
+    );
+    let text = question.text.lines().nth((failed.line as usize).wrapping_sub(1));
+    (Some(call), text.map(|text| (failed.line, text.trim().to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::causes::Reason;
+    use crate::proposers::Attempt;
+    use crate::transforms::Failed;
+
+    const CART: &str = "import os\nfrom math import sqrt\n\nAPI_KEY = 'sk-abcdefghijklmnopqrstuv'\n\n\ndef mean(prices):\n    return sum(prices) / len(prices)\n\n\ndef other():\n    return 1\n";
+
+    fn wording(max_length: Option<usize>) -> Wording {
+        Wording {
+            templates: Template::load(None, None).unwrap(),
+            max_length,
+            background: None,
+            prefix: "[internal]".into(),
+            layout: vec!["cart.py".into()],
+            python: "3.11".into(),
+            testing: "pytest".into(),
+            standings: BTreeMap::new(),
+        }
+    }
+
+    fn prompt(wording: &Wording, earlier: &[Attempt]) -> String {
+        let reason = Reason {
+            section: "cart:mean".into(),
+            summary: "ZeroDivisionError under normal: division by zero".into(),
+            shown: Vec::new(),
+            weight: 1.0,
+        };
+        let failed = Failed {
+            section: "mean".into(),
+            line: 8,
+            kind: "crash".into(),
+            exception: Some("ZeroDivisionError".into()),
+            message: "division by zero".into(),
+            scenario: "normal".into(),
+            arguments: vec![("prices".into(), "[]".into())],
+        };
+        let cause = Cause::Failure(failed);
+        let question = Question {
+            reason: &reason,
+            cause: &cause,
+            path: "cart.py",
+            text: CART,
+            earlier,
+            left: crate::budget::Left::default(),
+        };
+        let messages = wording.messages(&question, &["a guard helped in cart:total".to_owned()]).unwrap();
+        messages[1].content.clone()
+    }
+
+    #[test]
+    fn a_prompt_has_what_was_seen_the_section_alone_and_no_secret() {
+        let text = prompt(&wording(None), &[]);
+        assert!(text.starts_with("[internal]\n"));
+        for part in [
+            "### Introduction",
+            "mean(prices=[]) under normal ends with ZeroDivisionError",
+            "return sum(prices) / len(prices)",
+            "API_KEY = '********'",
+            "a guard helped in cart:total",
+            "It happens in line 8 of cart.py",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        assert!(!text.contains("sk-abc") && !text.contains("def other"), "{text}");
+    }
+
+    #[test]
+    fn the_next_attempt_sees_what_was_wrong_with_the_last() {
+        let attempt = Attempt {
+            proposal: None,
+            diff: "-    return sum(prices)".into(),
+            problem: "no call is worse: cart:mean".into(),
+        };
+        let text = prompt(&wording(None), &[attempt]);
+        assert!(text.contains("### Attempt 1") && text.contains("no call is worse"), "{text}");
+        assert!(text.contains("-    return sum(prices)"));
+    }
+
+    #[test]
+    fn a_prompt_is_no_longer_than_it_may_be() {
+        for most in [10, 500, 1500] {
+            assert!(prompt(&wording(Some(most)), &[]).chars().count() <= most);
+        }
+    }
+
+    #[test]
+    fn what_fell_is_what_a_prompt_is_about() {
+        let standing = |name: &str, now: f64, before: Option<f64>| Standing {
+            metrics: BTreeMap::from([(name.to_owned(), (now, before))]),
+            roi_deltas: Vec::new(),
+        };
+        assert_eq!(standing("security_score", 0.5, Some(0.9)).fell(), Some("security"));
+        assert_eq!(standing("security_score", 0.9, Some(0.5)).fell(), None);
+        assert_eq!(standing("efficiency", 0.2, None).fell(), Some("efficiency"));
+        let stalled = Standing { roi_deltas: vec![0.0, 0.001], ..Standing::default() };
+        assert_eq!(stalled.fell(), Some("roi"));
+        assert_eq!(Standing { roi_deltas: vec![0.0, 0.1], ..Standing::default() }.fell(), None);
+    }
+}

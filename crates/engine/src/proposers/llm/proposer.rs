@@ -1,0 +1,283 @@
+//! A model as one who proposes changes.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use async_trait::async_trait;
+use menace_model::settings::ModelPrice;
+
+use super::count;
+use super::edits;
+use super::model::{Model, Reply, Request};
+use super::prompt::Wording;
+use crate::budget::{Cost, Left};
+use crate::proposal::{Meant, Proposal};
+use crate::proposers::{Answer, Proposer, Question, Recall};
+use crate::secrets::MASK;
+use crate::transforms::{Cause, Gain};
+use crate::workbench::EngineError;
+
+/// What a model costs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pricing {
+    /// Nothing if nobody knows.
+    pub price: Option<ModelPrice>,
+    /// The longest answer.
+    pub max_tokens: u64,
+}
+
+impl Pricing {
+    /// How long an answer to a question of so many tokens may be, or why it is not asked.
+    pub(super) fn allowed(&self, model: &str, input: u64, left: &Left) -> Result<u64, String> {
+        let mut most = self.max_tokens;
+        if let Some(tokens) = left.tokens {
+            most = most.min(tokens.saturating_sub(input));
+        }
+        if let Some(money) = left.money {
+            let Some(price) = self.price else {
+                return Err(format!(
+                    "the price of {model} is unknown, so that --max-cost cannot hold (SANDBOX_MODEL_PRICES says it)"
+                ));
+            };
+            // As long an answer as there is money for.
+            while most > 0 && price.of(input, most) > money {
+                most /= 2;
+            }
+        }
+        if most < SHORTEST_ANSWER.min(self.max_tokens) {
+            return Err(format!("a question of {input} tokens and its answer could exceed the budget"));
+        }
+        Ok(most)
+    }
+
+    /// What an exchange cost.
+    pub(super) fn cost(&self, reply: &Reply, seconds: f64) -> Cost {
+        Cost {
+            seconds,
+            cpu_seconds: 0.0,
+            tokens: reply.input_tokens + reply.output_tokens,
+            money: self.price.map(|price| price.of(reply.input_tokens, reply.output_tokens)),
+        }
+    }
+}
+
+/// An answer that may not be longer than this is none.
+const SHORTEST_ANSWER: u64 = 256;
+/// Memories that are shown.
+const MEMORIES: usize = 3;
+
+/// A model that is asked for changes.
+pub struct Llm {
+    model: Box<dyn Model>,
+    wording: Wording,
+    pricing: Pricing,
+    retries: usize,
+    recall: Option<Box<dyn Recall>>,
+    /// It said something that it would say to every question.
+    is_off: AtomicBool,
+}
+
+impl Llm {
+    /// A model. `retries` says how often it may be asked again about one thing.
+    pub fn new(
+        model: Box<dyn Model>,
+        wording: Wording,
+        pricing: Pricing,
+        retries: usize,
+        recall: Option<Box<dyn Recall>>,
+    ) -> Self {
+        Self { model, wording, pricing, retries, recall, is_off: AtomicBool::new(false) }
+    }
+
+    fn proposal(&self, question: &Question<'_>, text: &str) -> Result<(Proposal, Vec<String>), String> {
+        let before = BTreeMap::from([(question.path.to_owned(), question.text.to_owned())]);
+        let found = edits::read(text).map_err(|error| error.to_string())?;
+        let applied = edits::apply(&found, &before).map_err(|error| error.to_string())?;
+        if applied.files.is_empty() {
+            return Err("the answer changes nothing".into());
+        }
+        if applied
+            .files
+            .iter()
+            .any(|(path, text)| text.matches(MASK).count() > before[path].matches(MASK).count())
+        {
+            return Err(format!("the answer writes {MASK} into the file, which stands for a hidden secret"));
+        }
+        let meant = Meant {
+            proposer: format!("llm:{}", self.model.name()),
+            section: question.reason.section.clone(),
+            cause: question.reason.summary.clone(),
+            why: why(text),
+            gain: match question.cause {
+                Cause::Failure(_) => Gain::Robustness,
+                Cause::Review(_) => Gain::Findings,
+            },
+        };
+        Ok((Proposal::new(meant, &before, applied.files), applied.audit))
+    }
+}
+
+/// What the model says about its change: the first line of prose, or that it said nothing.
+fn why(text: &str) -> String {
+    let is_prose = |line: &&str| {
+        let first = line.chars().next();
+        first.is_some_and(char::is_alphabetic) && line.contains(' ') && line.ends_with(['.', ':'])
+    };
+    let before = text.split("<<<<<<<").next().unwrap_or_default();
+    let said = before.lines().map(str::trim).find(is_prose);
+    said.map_or_else(
+        || "A model's change; it gave no reason.".into(),
+        |line| line.chars().take(200).collect(),
+    )
+}
+
+#[async_trait]
+impl Proposer for Llm {
+    fn name(&self) -> &'static str {
+        "llm"
+    }
+
+    fn tries(&self) -> usize {
+        self.retries + 1
+    }
+
+    fn retries(&self) -> usize {
+        self.retries
+    }
+
+    async fn propose(&self, question: &Question<'_>) -> Result<Answer, EngineError> {
+        let free = Cost { money: Some(0.0), ..Cost::default() };
+        let nothing =
+            |problem: Option<String>| Answer { proposals: Vec::new(), cost: free, problem, is_over: true };
+        if self.is_off.load(Ordering::Relaxed) {
+            return Ok(nothing(None));
+        }
+        let memories = match &self.recall {
+            Some(recall) => recall.relevant(&question.reason.summary, MEMORIES).await,
+            None => Vec::new(),
+        };
+        let messages = match self.wording.messages(question, &memories) {
+            Ok(messages) => messages,
+            Err(error) => return Ok(nothing(Some(error.to_string()))),
+        };
+        let max_tokens =
+            match self.pricing.allowed(self.model.name(), count::tokens_of(&messages), &question.left) {
+                Ok(most) => most,
+                Err(problem) => return Ok(nothing(Some(problem))),
+            };
+        let began = std::time::Instant::now();
+        let reply = match self.model.ask(&Request { messages, max_tokens }).await {
+            Ok(reply) => reply,
+            Err(error) => {
+                self.is_off.fetch_or(error.is_final(), Ordering::Relaxed);
+                return Ok(nothing(Some(error.to_string())));
+            }
+        };
+        let cost = self.pricing.cost(&reply, began.elapsed().as_secs_f64());
+        if reply.is_cut {
+            let problem = format!("the answer was cut off after {} tokens", reply.output_tokens);
+            return Ok(Answer { proposals: Vec::new(), cost, problem: Some(problem), is_over: false });
+        }
+        Ok(match self.proposal(question, &reply.text) {
+            Ok((proposal, audit)) => {
+                for note in audit {
+                    tracing::info!("{}: {note}", proposal.id);
+                }
+                Answer { proposals: vec![proposal], cost, problem: None, is_over: false }
+            }
+            Err(problem) => Answer { proposals: Vec::new(), cost, problem: Some(problem), is_over: false },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::ModelError;
+    use super::super::template::Template;
+    use super::*;
+    use crate::causes::Reason;
+
+    /// Says the same to everything.
+    struct Says(Result<&'static str, ModelError>);
+
+    #[async_trait]
+    impl Model for Says {
+        fn name(&self) -> &'static str {
+            "says"
+        }
+
+        async fn ask(&self, request: &Request) -> Result<Reply, ModelError> {
+            let text = self.0.clone()?.to_owned();
+            let is_cut = text.ends_with('…');
+            let output_tokens = request.max_tokens;
+            Ok(Reply { text, input_tokens: 100, output_tokens, is_counted_there: true, is_cut })
+        }
+    }
+
+    fn llm(says: Result<&'static str, ModelError>, price: Option<ModelPrice>) -> Llm {
+        let wording = Wording {
+            templates: Template::load(None, None).unwrap(),
+            max_length: None,
+            background: None,
+            prefix: String::new(),
+            layout: Vec::new(),
+            python: String::new(),
+            testing: String::new(),
+            standings: BTreeMap::new(),
+        };
+        Llm::new(Box::new(Says(says)), wording, Pricing { price, max_tokens: 1000 }, 3, None)
+    }
+
+    async fn asked(llm: &Llm, left: Left) -> Answer {
+        let reason =
+            Reason { section: "a:f".into(), summary: "it fails".into(), shown: Vec::new(), weight: 1.0 };
+        let cause = Cause::Review("f".into());
+        let text = "def f(x):\n    return 1 / x\n";
+        let question = Question { reason: &reason, cause: &cause, path: "a.py", text, earlier: &[], left };
+        llm.propose(&question).await.unwrap()
+    }
+
+    const GOOD: &str = "Zero is refused.\na.py\n<<<<<<< SEARCH\n    return 1 / x\n=======\n    if x == 0:\n        raise ValueError(\"x must not be 0\")\n    return 1 / x\n>>>>>>> REPLACE\n";
+
+    #[tokio::test]
+    async fn an_answer_is_a_proposal_with_its_price() {
+        let answer =
+            asked(&llm(Ok(GOOD), Some(ModelPrice { input: 1.0, output: 2.0 })), Left::default()).await;
+        let proposal = &answer.proposals[0];
+        assert_eq!((proposal.proposer.as_str(), proposal.why.as_str()), ("llm:says", "Zero is refused."));
+        assert!(proposal.files["a.py"].contains("x must not be 0"));
+        assert_eq!(answer.cost.tokens, 1100);
+        assert!((answer.cost.money.unwrap() - 0.0021).abs() < 1e-9);
+        let unknown = asked(&llm(Ok(GOOD), None), Left::default()).await;
+        assert_eq!(unknown.cost.money, None);
+    }
+
+    #[tokio::test]
+    async fn what_could_exceed_the_budget_is_not_asked() {
+        let price = Some(ModelPrice { input: 1.0, output: 1.0 });
+        let few = Left { tokens: Some(300), money: None };
+        let answer = asked(&llm(Ok(GOOD), price), few).await;
+        assert!(answer.proposals.is_empty() && answer.is_over && answer.cost.tokens == 0);
+        let poor = Left { tokens: None, money: Some(0.000_1) };
+        assert!(asked(&llm(Ok(GOOD), price), poor).await.problem.unwrap().contains("budget"));
+        let unknown = Left { tokens: None, money: Some(1.0) };
+        assert!(asked(&llm(Ok(GOOD), None), unknown).await.problem.unwrap().contains("unknown"));
+        // An answer is only as long as there is money for.
+        let enough = Left { tokens: Some(2000), money: Some(0.001) };
+        assert!(asked(&llm(Ok(GOOD), price), enough).await.cost.tokens <= 1100);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_change_is_a_problem_and_a_final_error_ends_it() {
+        let prose = asked(&llm(Ok("I cannot help with that."), None), Left::default()).await;
+        assert!(prose.proposals.is_empty() && prose.problem.is_some() && !prose.is_over);
+        let hidden =
+            "a.py\n<<<<<<< SEARCH\n    return 1 / x\n=======\n    return \"********\"\n>>>>>>> REPLACE\n";
+        assert!(asked(&llm(Ok(hidden), None), Left::default()).await.problem.unwrap().contains("hidden"));
+        let cut = "a.py\n<<<<<<< SEARCH\n    return 1 / x\n=======\n    return 2\n>>>>>>> REPLACE\n…";
+        assert!(asked(&llm(Ok(cut), None), Left::default()).await.problem.unwrap().contains("cut off"));
+        let refusing = llm(Err(ModelError::Refused { status: 401, message: "who are you".into() }), None);
+        assert!(asked(&refusing, Left::default()).await.problem.unwrap().contains("401"));
+        assert_eq!(asked(&refusing, Left::default()).await.problem, None);
+    }
+}

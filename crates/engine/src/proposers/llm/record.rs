@@ -1,0 +1,197 @@
+//! What a model was asked and what it answered, in a file: so that a run goes on after any end with the answers that it had, and
+//! tests need no model.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::model::{Model, ModelError, Reply, Request};
+
+/// A line of the file.
+#[derive(Debug, Serialize, Deserialize)]
+struct Line {
+    /// Of the model and the question.
+    key: String,
+    model: String,
+    request: Request,
+    reply: Result<Reply, ModelError>,
+}
+
+/// Answers that are known.
+#[derive(Debug, Default)]
+pub struct Recording {
+    answers: HashMap<String, VecDeque<Result<Reply, ModelError>>>,
+}
+
+impl Recording {
+    /// What a file has; nothing if there is none. A last line without an end was being written when its process died.
+    pub fn read(path: &Path) -> Result<Self, ModelError> {
+        let wrong =
+            |problem: String| ModelError::Recording { problem: format!("{}: {problem}", path.display()) };
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(wrong(error.to_string())),
+        };
+        let mut found = Self::default();
+        for (number, line) in text.split_inclusive('\n').enumerate() {
+            match serde_json::from_str::<Line>(line) {
+                Ok(line) => found.answers.entry(line.key).or_default().push_back(line.reply),
+                Err(_) if !line.ends_with('\n') => break,
+                Err(error) => return Err(wrong(format!("line {}: {error}", number + 1))),
+            }
+        }
+        Ok(found)
+    }
+
+    fn take(&mut self, key: &str) -> Option<Result<Reply, ModelError>> {
+        self.answers.get_mut(key)?.pop_front()
+    }
+}
+
+/// A model whose answers are written down. What is known is not asked again.
+pub struct Recorded {
+    /// Nobody, if only what is known is answered.
+    inner: Option<Box<dyn Model>>,
+    name: String,
+    known: Mutex<Recording>,
+    files: Vec<PathBuf>,
+}
+
+impl Recorded {
+    /// A model; what is known goes first, and what is not is added to all of the files.
+    pub fn new(inner: Box<dyn Model>, known: Recording, files: Vec<PathBuf>) -> Self {
+        let name = inner.name().to_owned();
+        Self { inner: Some(inner), name, known: Mutex::new(known), files }
+    }
+
+    /// Only what is known.
+    pub fn replay(name: &str, known: Recording) -> Self {
+        Self { inner: None, name: name.to_owned(), known: Mutex::new(known), files: Vec::new() }
+    }
+
+    fn write(
+        &self,
+        key: &str,
+        request: &Request,
+        reply: &Result<Reply, ModelError>,
+    ) -> Result<(), ModelError> {
+        let wrong = |problem: String| ModelError::Recording { problem };
+        let line = Line {
+            key: key.to_owned(),
+            model: self.name.clone(),
+            request: request.clone(),
+            reply: reply.clone(),
+        };
+        let mut text = serde_json::to_string(&line).map_err(|error| wrong(error.to_string()))?;
+        text.push('\n');
+        for path in &self.files {
+            append(path, &text).map_err(|error| wrong(format!("{}: {error}", path.display())))?;
+        }
+        Ok(())
+    }
+}
+
+/// Adds a line, after cutting off one that was never finished.
+fn append(path: &Path, line: &str) -> std::io::Result<()> {
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).read(true).open(path)?;
+    let text = std::fs::read(path)?;
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    if whole < text.len() {
+        file.set_len(whole as u64)?;
+    }
+    file.write_all(line.as_bytes())?;
+    file.sync_data()
+}
+
+#[async_trait]
+impl Model for Recorded {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn ask(&self, request: &Request) -> Result<Reply, ModelError> {
+        let key = key(&self.name, request);
+        let known = self.known.lock().ok().and_then(|mut known| known.take(&key));
+        if let Some(known) = known {
+            return known;
+        }
+        let Some(inner) = &self.inner else { return Err(ModelError::NotRecorded) };
+        let reply = inner.ask(request).await;
+        self.write(&key, request, &reply)?;
+        reply
+    }
+}
+
+fn key(model: &str, request: &Request) -> String {
+    let mut hasher = blake3::Hasher::new();
+    let parts = request.messages.iter().map(|message| message.content.as_str());
+    for part in std::iter::once(model).chain(parts) {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::super::model::{Message, Role};
+    use super::*;
+
+    /// Counts how often it is asked.
+    struct Counting(AtomicU64);
+
+    #[async_trait]
+    impl Model for Counting {
+        fn name(&self) -> &'static str {
+            "counting"
+        }
+
+        async fn ask(&self, _: &Request) -> Result<Reply, ModelError> {
+            let number = self.0.fetch_add(1, Ordering::Relaxed);
+            let text = format!("answer {number}");
+            Ok(Reply { text, input_tokens: 1, output_tokens: 2, is_counted_there: true, is_cut: false })
+        }
+    }
+
+    fn question(text: &str) -> Request {
+        let messages = vec![Message { role: Role::User, content: text.into() }];
+        Request { messages, max_tokens: 10 }
+    }
+
+    #[tokio::test]
+    async fn what_was_asked_is_not_asked_again_and_the_rest_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("answers.jsonl");
+        let model = || Box::new(Counting(AtomicU64::new(0)));
+        let first = Recorded::new(model(), Recording::read(&file).unwrap(), vec![file.clone()]);
+        assert_eq!(first.ask(&question("a")).await.unwrap().text, "answer 0");
+        assert_eq!(first.ask(&question("a")).await.unwrap().text, "answer 1");
+        // Its process dies in the middle of a line.
+        let mut text = std::fs::read_to_string(&file).unwrap();
+        text.push_str("{\"key\": \"ab");
+        std::fs::write(&file, &text).unwrap();
+        let again = Recorded::new(model(), Recording::read(&file).unwrap(), vec![file.clone()]);
+        assert_eq!(again.ask(&question("a")).await.unwrap().text, "answer 0");
+        assert_eq!(again.ask(&question("a")).await.unwrap().text, "answer 1");
+        assert_eq!(again.ask(&question("b")).await.unwrap().text, "answer 0");
+        let replay = Recorded::replay("counting", Recording::read(&file).unwrap());
+        assert_eq!(replay.ask(&question("b")).await.unwrap().text, "answer 0");
+        assert_eq!(replay.ask(&question("c")).await, Err(ModelError::NotRecorded));
+    }
+
+    #[test]
+    fn a_foreign_file_is_an_error_and_none_is_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("answers.jsonl");
+        assert!(Recording::read(&file).unwrap().answers.is_empty());
+        std::fs::write(&file, "not json\n").unwrap();
+        assert!(Recording::read(&file).unwrap_err().to_string().contains("line 1"));
+    }
+}

@@ -1,0 +1,93 @@
+//! What became of what each proposer said: who is worth asking first.
+
+use std::collections::BTreeMap;
+
+use menace_store::{PatchRecord, PatchState};
+
+use crate::budget::Cost;
+
+/// Proposers by name.
+#[derive(Debug, Default)]
+pub(crate) struct Tracks(BTreeMap<&'static str, Track>);
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Track {
+    tried: f64,
+    kept: f64,
+    gain: f64,
+    cpu_seconds: f64,
+    money: f64,
+}
+
+/// A gain that nobody has measured yet.
+const USUAL_GAIN: f64 = 0.5;
+/// What a proposal costs to prove at least, in seconds of CPU time: nothing is free.
+const LEAST_SECONDS: f64 = 0.1;
+
+impl Tracks {
+    pub(crate) fn note(&mut self, record: &PatchRecord) {
+        let name = if record.proposer.starts_with("llm:") { "llm" } else { "transforms" };
+        let track = self.0.entry(name).or_default();
+        let cost: Cost = serde_json::from_value(record.cost.clone()).unwrap_or_default();
+        track.tried += 1.0;
+        track.cpu_seconds += cost.cpu_seconds;
+        track.money += cost.money.unwrap_or(0.0);
+        if record.state == PatchState::Kept {
+            track.kept += 1.0;
+            track.gain += record.verdict["gain"].as_f64().unwrap_or(0.0);
+        }
+    }
+
+    /// What one more proposal is expected to bring for its cost. Of those that were never asked, half are expected to be kept,
+    /// and proving to be all that they cost.
+    pub(crate) fn expected(&self, name: &str, price_per_cpu_second: f64) -> f64 {
+        let track = self.0.get(name).copied().unwrap_or_default();
+        let share = (track.kept + 1.0) / (track.tried + 2.0);
+        let gain = (track.gain + USUAL_GAIN) / (track.kept + 1.0);
+        let seconds = (track.cpu_seconds + LEAST_SECONDS) / (track.tried + 1.0);
+        let cost = seconds.max(LEAST_SECONDS) * price_per_cpu_second.max(f64::MIN_POSITIVE)
+            + track.money / track.tried.max(1.0);
+        share * gain / cost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn record(proposer: &str, state: PatchState, cost: &Cost) -> PatchRecord {
+        PatchRecord {
+            run: "r_01kbz7q3m9x4vt".parse().unwrap(),
+            number: 0,
+            proposal: String::new(),
+            repository: String::new(),
+            section: String::new(),
+            proposer: proposer.into(),
+            state,
+            at_ms: 0,
+            detail: json!({}),
+            verdict: json!({"gain": 0.5}),
+            cost: serde_json::to_value(cost).unwrap(),
+            commit: None,
+        }
+    }
+
+    #[test]
+    fn who_is_kept_more_often_for_less_goes_first() {
+        let mut tracks = Tracks::default();
+        assert!((tracks.expected("llm", 1.0) - tracks.expected("transforms", 1.0)).abs() < 1e-12);
+        let free = Cost { cpu_seconds: 1.0, money: Some(0.0), ..Cost::default() };
+        let dear = Cost { cpu_seconds: 1.0, money: Some(2.0), ..Cost::default() };
+        for _ in 0..5 {
+            tracks.note(&record("transform:a", PatchState::Kept, &free));
+            tracks.note(&record("llm:b", PatchState::Kept, &dear));
+        }
+        assert!(tracks.expected("transforms", 0.1) > tracks.expected("llm", 0.1));
+        for _ in 0..200 {
+            tracks.note(&record("transform:a", PatchState::Rejected, &free));
+        }
+        assert!(tracks.expected("transforms", 10.0) < tracks.expected("llm", 10.0));
+    }
+}

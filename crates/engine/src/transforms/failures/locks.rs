@@ -1,0 +1,315 @@
+//! Methods and functions that several callers run at once, one after the other.
+
+use super::naming::import_from;
+use super::site::{callee, expressions, is_alone, robust, statements};
+use super::{Cause, Failed, Rewrite, Transform};
+use crate::source::{Edits, Function, Source};
+use crate::syntax::{Expr, Ranged, Stmt, ast};
+
+/// A method that is not made for several callers at once.
+pub(in crate::transforms) struct LockMethod;
+
+impl Transform for LockMethod {
+    fn name(&self) -> &'static str {
+        "lock-method"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some((_, function)) = crowded(source, cause) else { return Vec::new() };
+        let Some((edits, lock)) = locked(source, function, source.edit()) else { return Vec::new() };
+        let why = format!(
+            "`{}` runs under `self.{lock}`, so that nobody else comes between its steps.",
+            function.node.name
+        );
+        robust(Some(edits), why).into_iter().collect()
+    }
+}
+
+/// The function that crashes when several call it at once.
+fn crowded<'a>(source: &'a Source, cause: &'a Cause) -> Option<(&'a Failed, Function<'a>)> {
+    let Cause::Failure(failed) = cause else { return None };
+    if failed.scenario != "concurrency_spike" || failed.kind != "crash" || source.text().contains('\r') {
+        return None;
+    }
+    let function = source.function(&failed.section)?;
+    Some((failed, function))
+}
+
+struct Lock<'a> {
+    attribute: &'a str,
+    is_reentrant: bool,
+    is_new: bool,
+}
+
+/// The body of a method under a lock of its object, and the attribute that the lock is.
+/// Nothing if there is no good place for one, or if a caller could wait for itself.
+pub(in crate::transforms) fn locked<'a>(
+    source: &'a Source,
+    function: Function<'a>,
+    edits: Edits<'a>,
+) -> Option<(Edits<'a>, &'a str)> {
+    let class = function.class.filter(|class| !is_special(source, class))?;
+    let node = function.node;
+    let init = method(class, "__init__")?;
+    let is_plain = node.decorator_list.is_empty() && !node.name.starts_with("__") && !yields(node);
+    let body = source.after_docstring(node);
+    let takes_self = first_parameter(node) == Some("self") && first_parameter(init) == Some("self");
+    if !is_plain || !takes_self || !can_wrap(source, node, body) {
+        return None;
+    }
+    let lock = lock_of(source, init, node.is_async).or_else(|| new_lock(source, class, node.is_async))?;
+    if !lock.is_reentrant && waits_for_itself(source, class, node, lock.attribute) {
+        return None;
+    }
+    let header = format!("{}with self.{}:", if node.is_async { "async " } else { "" }, lock.attribute);
+    let edits = edits.wrap(body, &header, &[]);
+    let edits =
+        if lock.is_new { with_new(source, init, node.is_async, lock.attribute, edits)? } else { edits };
+    Some((edits, lock.attribute))
+}
+
+/// Classes that get attributes otherwise than in `__init__`.
+fn is_special(source: &Source, class: &ast::StmtClassDef) -> bool {
+    let is_dataclass = class.decorator_list.iter().any(|decorator| {
+        let text = source.of(decorator);
+        text.contains("dataclass") || text.contains("attr") || text.contains("define")
+    });
+    let has_slots = class.body.iter().any(|statement| match statement {
+        Stmt::Assign(assign) => assign.targets.iter().any(|target| source.of(target) == "__slots__"),
+        _ => false,
+    });
+    is_dataclass || has_slots
+}
+
+fn method<'a>(class: &'a ast::StmtClassDef, name: &str) -> Option<&'a ast::StmtFunctionDef> {
+    class.body.iter().find_map(|statement| match statement {
+        Stmt::FunctionDef(function) if function.name.as_str() == name => Some(function),
+        _ => None,
+    })
+}
+
+fn first_parameter(function: &ast::StmtFunctionDef) -> Option<&str> {
+    function.parameters.iter_non_variadic_params().next().map(|parameter| parameter.parameter.name.as_str())
+}
+
+fn yields(function: &ast::StmtFunctionDef) -> bool {
+    expressions(&function.body).into_iter().any(|expr| matches!(expr, Expr::Yield(_) | Expr::YieldFrom(_)))
+}
+
+fn can_wrap(source: &Source, function: &ast::StmtFunctionDef, body: &[Stmt]) -> bool {
+    let (Some(first), Some(last)) = (body.first(), body.last()) else { return false };
+    source.line(first.start()) > source.line(function.name.start())
+        && is_alone(source, first)
+        && is_alone(source, last)
+}
+
+/// A lock that the object has already.
+fn lock_of<'a>(source: &'a Source, init: &'a ast::StmtFunctionDef, is_async: bool) -> Option<Lock<'a>> {
+    let module = if is_async { "asyncio" } else { "threading" };
+    statements(&init.body).into_iter().find_map(|statement| {
+        let (target, value) = match statement {
+            Stmt::Assign(assign) => (assign.targets.first()?, &*assign.value),
+            Stmt::AnnAssign(assign) => (&*assign.target, assign.value.as_deref()?),
+            _ => return None,
+        };
+        let (Expr::Attribute(target), Expr::Call(call)) = (target, value) else { return None };
+        let name = callee(source, call)?;
+        let bare = name.strip_prefix(module).and_then(|rest| rest.strip_prefix('.'));
+        let kind = bare.or_else(|| import_from(source, module).map(|_| name))?;
+        let is_lock = matches!(kind, "Lock" | "RLock") && source.of(&*target.value) == "self";
+        is_lock.then(|| Lock {
+            attribute: target.attr.as_str(),
+            is_reentrant: kind == "RLock",
+            is_new: false,
+        })
+    })
+}
+
+fn new_lock<'a>(source: &Source, class: &ast::StmtClassDef, is_async: bool) -> Option<Lock<'a>> {
+    let attribute = if is_async { "_async_lock" } else { "_lock" };
+    let is_free = !source.of(class).contains(&format!("self.{attribute}"));
+    is_free.then_some(Lock { attribute, is_reentrant: !is_async, is_new: true })
+}
+
+fn with_new<'a>(
+    source: &Source,
+    init: &ast::StmtFunctionDef,
+    is_async: bool,
+    attribute: &str,
+    edits: Edits<'a>,
+) -> Option<Edits<'a>> {
+    let last = init.body.last().filter(|_| can_wrap(source, init, &init.body))?;
+    // What returns early would leave the object without its lock.
+    if statements(&init.body).into_iter().any(Stmt::is_return_stmt) {
+        return None;
+    }
+    let (module, kind) = if is_async { ("asyncio", "Lock") } else { ("threading", "RLock") };
+    Some(edits.after(last, &[format!("self.{attribute} = {module}.{kind}()")]).import(module))
+}
+
+/// Whether a method that takes the lock calls, by others or itself, one that takes it as well.
+fn waits_for_itself(
+    source: &Source,
+    class: &ast::StmtClassDef,
+    changed: &ast::StmtFunctionDef,
+    lock: &str,
+) -> bool {
+    let takes = |function: &ast::StmtFunctionDef| source.of(function).contains(&format!("with self.{lock}"));
+    let methods = class.body.iter().filter_map(Stmt::as_function_def_stmt);
+    let others: Vec<&ast::StmtFunctionDef> = methods.filter(|function| takes(function)).collect();
+    let name = changed.name.as_str();
+    let reached = reached_from(class, changed);
+    takes(changed)
+        || reached.contains(&name)
+        || others
+            .iter()
+            .any(|other| reached.contains(&other.name.as_str()) || reached_from(class, other).contains(&name))
+}
+
+/// The methods that a method calls, and those that they call.
+fn reached_from<'a>(class: &'a ast::StmtClassDef, from: &'a ast::StmtFunctionDef) -> Vec<&'a str> {
+    let mut reached: Vec<&str> = Vec::new();
+    let mut open = vec![from];
+    while let Some(function) = open.pop() {
+        for expr in expressions(&function.body) {
+            let Expr::Attribute(found) = expr else { continue };
+            let is_own = matches!(&*found.value, Expr::Name(name) if name.id.as_str() == "self");
+            let is_new = is_own && !reached.contains(&found.attr.as_str());
+            if let Some(next) = method(class, &found.attr).filter(|_| is_new) {
+                reached.push(next.name.as_str());
+                open.push(next);
+            }
+        }
+    }
+    reached
+}
+
+/// A function that is not made for several callers at once.
+pub(in crate::transforms) struct LockFunction;
+
+/// Errors that come from the values of one call.
+const OF_ONE_CALL: &[&str] = &[
+    "ZeroDivisionError",
+    "TypeError",
+    "AttributeError",
+    "OverflowError",
+    "RecursionError",
+    "UnboundLocalError",
+    "UnicodeEncodeError",
+    "UnicodeDecodeError",
+    "NameError",
+];
+
+impl Transform for LockFunction {
+    fn name(&self) -> &'static str {
+        "lock-function"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some((failed, function)) = crowded(source, cause) else { return Vec::new() };
+        let node = function.node;
+        let is_of_one = failed.exception.as_deref().is_some_and(|exception| OF_ONE_CALL.contains(&exception));
+        let body = source.after_docstring(node);
+        let top = source.body().iter().find(|statement| statement.range() == node.range());
+        let Some(top) = top.filter(|top| is_alone(source, top) && can_wrap(source, node, body)) else {
+            return Vec::new();
+        };
+        if is_of_one || node.is_async || yields(node) || calls_itself(node) {
+            return Vec::new();
+        }
+        let lock = format!("_{}_lock", node.name.trim_start_matches('_'));
+        if source.text().contains(&lock) {
+            return Vec::new();
+        }
+        let definition = [format!("{lock} = threading.Lock()"), String::new(), String::new()];
+        let edits = source
+            .edit()
+            .wrap(body, &format!("with {lock}:"), &[])
+            .before(top, &definition)
+            .import("threading");
+        let why = format!(
+            "`{}` runs under a lock, so that calls at once do not take away what the others need.",
+            node.name
+        );
+        robust(Some(edits), why).into_iter().collect()
+    }
+}
+
+fn calls_itself(function: &ast::StmtFunctionDef) -> bool {
+    super::site::names_in(&function.body).contains(&function.name.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::site::testing::{crash, rewritten};
+    use super::*;
+
+    fn spike(section: &str, line: u32, exception: &str) -> Failed {
+        Failed {
+            section: section.to_owned(),
+            scenario: "concurrency_spike".to_owned(),
+            ..crash(line, exception, "")
+        }
+    }
+
+    const SEATS: &str = "import threading\n\nclass Seats:\n    def __init__(self):\n        self.free = [1]\n        self.lock = threading.Lock()\n\n    def book(self):\n        \"\"\"Books.\"\"\"\n        return self.free.pop()\n";
+
+    #[test]
+    fn a_method_takes_the_lock_that_is_there() {
+        let found = rewritten(&LockMethod, SEATS, spike("Seats.book", 10, "IndexError"));
+        assert_eq!(
+            found,
+            [SEATS.replace("        return self", "        with self.lock:\n            return self")]
+        );
+    }
+
+    #[test]
+    fn a_method_gets_a_lock() {
+        let text = SEATS
+            .replace("        self.lock = threading.Lock()\n", "")
+            .replace("import threading", "import time");
+        let found = rewritten(&LockMethod, &text, spike("Seats.book", 9, "IndexError"));
+        let expected = "import threading\nimport time\n\nclass Seats:\n    def __init__(self):\n        self.free = [1]\n        self._lock = threading.RLock()\n\n    def book(self):\n        \"\"\"Books.\"\"\"\n        with self._lock:\n            return self.free.pop()\n";
+        assert_eq!(found, [expected]);
+        let text = text.replace("    def book", "    async def book");
+        let found = rewritten(&LockMethod, &text, spike("Seats.book", 9, "IndexError"));
+        assert!(
+            found[0].contains("        self._async_lock = asyncio.Lock()\n")
+                && found[0].contains("        async with self._async_lock:\n")
+        );
+    }
+
+    #[test]
+    fn nobody_waits_for_itself() {
+        let outer = format!(
+            "{SEATS}\n    def twice(self):\n        with self.lock:\n            return self.book(), self.book()\n"
+        );
+        assert!(rewritten(&LockMethod, &outer, spike("Seats.book", 10, "IndexError")).is_empty());
+        let inner = format!(
+            "{SEATS}\n    def twice(self):\n        return self.helped()\n\n    def helped(self):\n        with self.lock:\n            return 1\n"
+        );
+        assert!(rewritten(&LockMethod, &inner, spike("Seats.twice", 13, "IndexError")).is_empty());
+        let reentrant = outer.replace("threading.Lock()", "threading.RLock()");
+        assert_eq!(rewritten(&LockMethod, &reentrant, spike("Seats.book", 10, "IndexError")).len(), 1);
+    }
+
+    #[test]
+    fn classes_without_init_and_other_scenarios_are_left_alone() {
+        let text = "class A:\n    def f(self):\n        return self.x.pop()\n";
+        assert!(rewritten(&LockMethod, text, spike("A.f", 3, "IndexError")).is_empty());
+        assert!(rewritten(&LockMethod, SEATS, crash(10, "IndexError", "")).is_empty());
+        let text = SEATS.replace("class Seats", "@dataclass\nclass Seats");
+        assert!(rewritten(&LockMethod, &text, spike("Seats.book", 11, "IndexError")).is_empty());
+    }
+
+    #[test]
+    fn a_function_gets_a_lock_of_its_own() {
+        let text = "import os\n\n\ndef publish(a):\n    \"\"\"Moves.\"\"\"\n    os.replace(a, \"b\")\n";
+        let found = rewritten(&LockFunction, text, spike("publish", 6, "FileNotFoundError"));
+        let expected = "import threading\nimport os\n\n\n_publish_lock = threading.Lock()\n\n\ndef publish(a):\n    \"\"\"Moves.\"\"\"\n    with _publish_lock:\n        os.replace(a, \"b\")\n";
+        assert_eq!(found, [expected]);
+        assert!(rewritten(&LockFunction, text, spike("publish", 6, "TypeError")).is_empty());
+        let text = text.replace("def publish", "async def publish");
+        assert!(rewritten(&LockFunction, &text, spike("publish", 6, "FileNotFoundError")).is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! Loops that do not end, or not soon.
+
+use super::naming::own_exception;
+use super::site::{callee, is_alone, parameters, robust, root_of, statements};
+use super::{Cause, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::{Expr, Ranged, Stmt, ast};
+
+/// A loop that runs as often as a caller says, or for ever.
+pub(in crate::transforms) struct BoundedLoop;
+
+impl Transform for BoundedLoop {
+    fn name(&self) -> &'static str {
+        "bounded-loop"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Cause::Failure(failed) = cause else { return Vec::new() };
+        let Some(function) = source.function(&failed.section).filter(|_| failed.kind == "timeout") else {
+            return Vec::new();
+        };
+        let names: Vec<&str> =
+            parameters(function).iter().map(|parameter| parameter.parameter.name.as_str()).collect();
+        statements(&function.node.body)
+            .into_iter()
+            .filter(|statement| is_alone(source, statement))
+            .flat_map(|statement| match statement {
+                Stmt::While(repeat) => counts_down(source, repeat, &names).into_iter().collect(),
+                Stmt::For(each) => ["1_000_000", "10_000"]
+                    .into_iter()
+                    .filter_map(|most| at_most(source, function.node, (statement, each), &names, most))
+                    .collect(),
+                _ => Vec::new(),
+            })
+            .collect()
+    }
+}
+
+/// `while rows != 0` that counts down ends only for what is whole and not negative.
+fn counts_down(source: &Source, repeat: &ast::StmtWhile, names: &[&str]) -> Option<Rewrite> {
+    let Expr::Compare(compare) = &*repeat.test else { return None };
+    let name = root_of(&compare.left).filter(|name| names.contains(name) && compare.left.is_name_expr())?;
+    let is_not_zero =
+        matches!(&*compare.ops, [ast::CmpOp::NotEq]) && source.of(&compare.comparators[0]) == "0";
+    let subtracts = statements(&repeat.body).into_iter().any(|statement| match statement {
+        Stmt::AugAssign(assign) => assign.op == ast::Operator::Sub && source.of(&*assign.target) == name,
+        _ => false,
+    });
+    if !is_not_zero || !subtracts {
+        return None;
+    }
+    let edits = source.edit().replace(&*repeat.test, format!("{name} > 0"));
+    robust(Some(edits), format!("The loop also ends if `{name}` passes 0 without being 0."))
+}
+
+fn at_most(
+    source: &Source,
+    function: &ast::StmtFunctionDef,
+    (statement, each): (&Stmt, &ast::StmtFor),
+    names: &[&str],
+    most: &str,
+) -> Option<Rewrite> {
+    let Expr::Call(call) = &*each.iter else { return None };
+    let last = call.arguments.args.get(usize::from(call.arguments.args.len() > 1))?;
+    let Expr::Name(count) = last else { return None };
+    let name = count.id.as_str();
+    let top = source.body().iter().find(|outer| outer.start_is(function))?;
+    if callee(source, call) != Some("range") || !names.contains(&name) || !is_alone(source, top) {
+        return None;
+    }
+    let constant = format!("MOST_{}", name.to_uppercase());
+    if source.text().contains(&constant) {
+        return None;
+    }
+    let own = own_exception(source, function).unwrap_or("ValueError");
+    let guard = [
+        format!("if {name} > {constant}:"),
+        format!("    raise {own}(f\"{name} must be at most {{{constant}}}\")"),
+    ];
+    let edits = source.edit().before(top, &[format!("{constant} = {most}"), String::new(), String::new()]);
+    robust(
+        Some(edits.before(statement, &guard)),
+        format!("More than {most} rounds are refused, so that a call ends."),
+    )
+}
+
+/// Whether a statement of the module is, or has in it, a function.
+trait Holds {
+    fn start_is(&self, function: &ast::StmtFunctionDef) -> bool;
+}
+
+impl Holds for Stmt {
+    fn start_is(&self, function: &ast::StmtFunctionDef) -> bool {
+        matches!(self, Stmt::FunctionDef(_) | Stmt::ClassDef(_))
+            && self.range().contains_range(function.range)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Failed;
+    use super::super::site::testing::rewritten;
+    use super::*;
+
+    #[test]
+    fn loops_end() {
+        let late = |section: &str| Failed {
+            section: section.to_owned(),
+            kind: "timeout".to_owned(),
+            ..Failed::default()
+        };
+        let text = "def f(rows):\n    while rows != 0:\n        rows -= 1\n";
+        assert_eq!(
+            rewritten(&BoundedLoop, text, late("f")),
+            ["def f(rows):\n    while rows > 0:\n        rows -= 1\n"]
+        );
+        let text =
+            "import os\n\n\ndef f(balance, years):\n    for _ in range(years):\n        balance *= 2\n";
+        let expected = "import os\n\n\nMOST_YEARS = 1_000_000\n\n\ndef f(balance, years):\n    if years > MOST_YEARS:\n        raise ValueError(f\"years must be at most {MOST_YEARS}\")\n    for _ in range(years):\n        balance *= 2\n";
+        assert_eq!(rewritten(&BoundedLoop, text, late("f"))[0], expected);
+        let text = "def f(rows):\n    while True:\n        rows -= 1\n";
+        assert!(rewritten(&BoundedLoop, text, late("f")).is_empty());
+        assert!(
+            rewritten(&BoundedLoop, "def f():\n    for _ in range(3):\n        pass\n", late("f")).is_empty()
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! How exceptions are written in a module: builtins, those of libraries, and its own.
+
+use super::site::{Site, statements};
+use crate::source::{Edits, Source};
+use crate::syntax::{Expr, Ranged, Stmt, ast};
+
+/// Exceptions that need no import and that a library raises because of a value.
+pub(in crate::transforms) const BUILTIN: &[&str] = &[
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "IndexError",
+    "LookupError",
+    "AttributeError",
+    "OverflowError",
+    "ZeroDivisionError",
+    "ArithmeticError",
+    "RecursionError",
+    "UnicodeError",
+    "UnicodeEncodeError",
+    "UnicodeDecodeError",
+    "OSError",
+    "StopIteration",
+    "EOFError",
+    "FileNotFoundError",
+    "FileExistsError",
+    "IsADirectoryError",
+    "NotADirectoryError",
+    "PermissionError",
+    "SyntaxError",
+];
+
+/// Exceptions of libraries, and where they are.
+const LIBRARY: &[(&str, &str)] = &[
+    ("InvalidOperation", "decimal"),
+    ("DivisionByZero", "decimal"),
+    ("DivisionUndefined", "decimal"),
+    ("JSONDecodeError", "json"),
+    ("StatisticsError", "statistics"),
+    ("ZoneInfoNotFoundError", "zoneinfo"),
+    ("AddressValueError", "ipaddress"),
+    ("NetmaskValueError", "ipaddress"),
+    ("ParseError", "xml.etree.ElementTree"),
+    ("TOMLDecodeError", "tomllib"),
+    ("BadZipFile", "zipfile"),
+];
+
+/// Modules that call their exception just `error` or `Error`.
+const PLAIN: &[(&str, &str)] = &[
+    ("error", "struct"),
+    ("error", "re"),
+    ("error", "zlib"),
+    ("Error", "binascii"),
+    ("Error", "csv"),
+    ("Error", "locale"),
+];
+
+/// An exception as the module can write it.
+pub(in crate::transforms) struct Spelled<'a> {
+    /// What stands behind `except`.
+    pub(in crate::transforms) name: String,
+    import: Option<(&'a Source, &'static str, String)>,
+}
+
+impl Spelled<'_> {
+    /// Adds the import that the name needs.
+    pub(in crate::transforms) fn import(self, edits: Edits<'_>) -> Edits<'_> {
+        let Some((source, module, name)) = self.import else { return edits };
+        match import_from(source, module).and_then(|import| import.names.last()) {
+            Some(last) => edits.replace(last, format!("{}, {name}", source.of(last))),
+            None => edits.import_from(module, &name),
+        }
+    }
+}
+
+/// How an exception is written at a place; nothing if nobody knows where it comes from.
+pub(in crate::transforms) fn spelled<'a>(site: &Site<'a>, exception: &str) -> Option<Spelled<'a>> {
+    if BUILTIN.contains(&exception) {
+        return Some(Spelled { name: exception.to_owned(), import: None });
+    }
+    let plain = || {
+        let text = site.source.of(site.statement);
+        let fits = |module: &str| {
+            text.contains(&format!("{module}."))
+                || import_from(site.source, module).is_some_and(|import| uses(site, import))
+        };
+        PLAIN.iter().find(|(name, module)| *name == exception && fits(module))
+    };
+    let (name, module) = LIBRARY.iter().find(|(name, _)| *name == exception).or_else(plain)?;
+    if let Some(local) = imported_as(site.source, module) {
+        return Some(Spelled { name: format!("{local}.{name}"), import: None });
+    }
+    let import = import_from(site.source, module);
+    if let Some(alias) =
+        import.and_then(|import| import.names.iter().find(|alias| alias.name.as_str() == *name))
+    {
+        let local = alias.asname.as_ref().unwrap_or(&alias.name);
+        return Some(Spelled { name: local.to_string(), import: None });
+    }
+    // A lone `error` says nothing; it is not imported by its name.
+    if name.eq_ignore_ascii_case("error") {
+        return None;
+    }
+    Some(Spelled { name: (*name).to_owned(), import: Some((site.source, module, (*name).to_owned())) })
+}
+
+fn uses(site: &Site<'_>, import: &ast::StmtImportFrom) -> bool {
+    import.names.iter().any(|alias| site.uses(alias.asname.as_ref().unwrap_or(&alias.name).as_str()))
+}
+
+/// The name that a module is imported under, if it is at the top.
+pub(in crate::transforms) fn imported_as<'a>(source: &'a Source, module: &str) -> Option<&'a str> {
+    source.body().iter().find_map(|statement| match statement {
+        Stmt::Import(import) => import
+            .names
+            .iter()
+            .find(|alias| alias.name.as_str() == module)
+            .map(|alias| alias.asname.as_ref().unwrap_or(&alias.name).as_str()),
+        _ => None,
+    })
+}
+
+/// The `from module import …` of a module.
+pub(in crate::transforms) fn import_from<'a>(
+    source: &'a Source,
+    module: &str,
+) -> Option<&'a ast::StmtImportFrom> {
+    source.body().iter().find_map(|statement| match statement {
+        Stmt::ImportFrom(import)
+            if import.level == 0 && import.module.as_ref().is_some_and(|name| name.as_str() == module) =>
+        {
+            Some(import)
+        }
+        _ => None,
+    })
+}
+
+/// A class at the top of the module.
+pub(in crate::transforms) fn class_of<'a>(source: &'a Source, name: &str) -> Option<&'a ast::StmtClassDef> {
+    source.body().iter().find_map(|statement| match statement {
+        Stmt::ClassDef(class) if class.name.as_str() == name => Some(class),
+        _ => None,
+    })
+}
+
+/// The exception of the module that a function raises with a message, so that callers know it already.
+pub(in crate::transforms) fn own_exception<'a>(
+    source: &'a Source,
+    function: &'a ast::StmtFunctionDef,
+) -> Option<&'a str> {
+    statements(&function.body).into_iter().find_map(|statement| {
+        let Stmt::Raise(raise) = statement else { return None };
+        let Expr::Call(call) = raise.exc.as_deref()? else { return None };
+        let Expr::Name(name) = &*call.func else { return None };
+        let [message] = &*call.arguments.args else { return None };
+        let is_text = matches!(message, Expr::StringLiteral(_) | Expr::FString(_))
+            && call.arguments.keywords.is_empty();
+        let class = class_of(source, name.id.as_str())?;
+        // One with its own `__init__` may want something else than a message.
+        let is_plain = !class.body.iter().any(Stmt::is_function_def_stmt);
+        (is_text && is_plain && class.range().end() < function.range().start()).then_some(name.id.as_str())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cause;
+    use super::super::site::testing::crash;
+    use super::*;
+
+    fn name(text: &str, exception: &str) -> Option<String> {
+        let source = Source::parse(text).unwrap();
+        let lines = u32::try_from(text.lines().count()).unwrap();
+        let cause = Cause::Failure(crash(lines, exception, ""));
+        let site = Site::of(&source, &cause).unwrap();
+        let spelled = spelled(&site, exception)?;
+        let name = spelled.name.clone();
+        Some(format!(
+            "{name} {:?}",
+            spelled.import(source.edit()).finish().unwrap_or_default().lines().next()
+        ))
+    }
+
+    #[test]
+    fn exceptions_are_written_as_the_module_would() {
+        assert_eq!(name("def f(x):\n    return int(x)\n", "ValueError").unwrap(), "ValueError None");
+        let text = "from decimal import Decimal\ndef f(x):\n    return Decimal(x)\n";
+        let expected = "InvalidOperation Some(\"from decimal import Decimal, InvalidOperation\")";
+        assert_eq!(name(text, "InvalidOperation").unwrap(), expected);
+        let text = "import decimal\ndef f(x):\n    return decimal.Decimal(x)\n";
+        assert_eq!(name(text, "InvalidOperation").unwrap(), "decimal.InvalidOperation None");
+        let text = "import struct\ndef f(x):\n    return struct.pack('b', x)\n";
+        assert_eq!(name(text, "error").unwrap(), "struct.error None");
+        assert_eq!(name("def f(x):\n    return x.pack()\n", "error"), None);
+        assert_eq!(name("def f(x):\n    return x.pack()\n", "Strange"), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! The expressions of a statement, and whether they are evaluated each time.
+
+use super::tree::is_simple;
+use crate::source::Source;
+use crate::syntax::visitor::{Visitor, walk_expr, walk_stmt};
+use crate::syntax::{Expr, Stmt, ast};
+
+/// An expression of the failing statement.
+#[derive(Clone, Copy)]
+pub(in crate::transforms) struct Part<'a> {
+    /// The expression.
+    pub(in crate::transforms) expr: &'a Expr,
+    /// Whether it is evaluated whenever the statement is, with names of the function only.
+    pub(in crate::transforms) always: bool,
+}
+
+/// The expressions of the statement at a line; nothing if the line is another part of it.
+pub(in crate::transforms) fn parts_at<'a>(
+    source: &Source,
+    statement: &'a Stmt,
+    line: u32,
+) -> Option<Vec<Part<'a>>> {
+    let mut collect = Collect { parts: Vec::new(), depth: 0 };
+    match statement {
+        Stmt::If(branch) if source.is_in(line, &*branch.test) => collect.visit_expr(&branch.test),
+        Stmt::For(each) if source.is_in(line, &*each.iter) => collect.visit_expr(&each.iter),
+        Stmt::With(with) => {
+            for item in with.items.iter().filter(|item| source.is_in(line, &item.context_expr)) {
+                collect.visit_expr(&item.context_expr);
+            }
+        }
+        // A deliberate error is not a mistake.
+        Stmt::Raise(_) | Stmt::Assert(_) => return None,
+        Stmt::Expr(text) if text.value.is_string_literal_expr() => return None,
+        simple if is_simple(simple) => walk_stmt(&mut collect, simple),
+        _ => return None,
+    }
+    // A name that is bound on the way has no value before the statement.
+    if collect.parts.iter().any(|part| part.expr.is_named_expr()) {
+        collect.parts.iter_mut().for_each(|part| part.always = false);
+    }
+    (!collect.parts.is_empty()).then_some(collect.parts)
+}
+
+struct Collect<'a> {
+    parts: Vec<Part<'a>>,
+    depth: u32,
+}
+
+impl<'a> Collect<'a> {
+    fn deeper(&mut self, exprs: impl IntoIterator<Item = &'a Expr>) {
+        self.depth += 1;
+        exprs.into_iter().for_each(|expr| self.visit_expr(expr));
+        self.depth -= 1;
+    }
+
+    fn comprehension(&mut self, elements: &[&'a Expr], generators: &'a [ast::Comprehension]) {
+        if let Some(first) = generators.first() {
+            self.visit_expr(&first.iter);
+        }
+        for (at, generator) in generators.iter().enumerate() {
+            self.deeper((at > 0).then_some(&generator.iter).into_iter().chain(&generator.ifs));
+        }
+        self.deeper(elements.iter().copied());
+    }
+}
+
+impl<'a> Visitor<'a> for Collect<'a> {
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        self.parts.push(Part { expr, always: self.depth == 0 });
+        match expr {
+            Expr::If(choice) => {
+                self.visit_expr(&choice.test);
+                self.deeper([&*choice.body, &*choice.orelse]);
+            }
+            Expr::BoolOp(operation) => {
+                operation.values.iter().take(1).for_each(|value| self.visit_expr(value));
+                self.deeper(operation.values.iter().skip(1));
+            }
+            Expr::Compare(compare) => {
+                self.visit_expr(&compare.left);
+                compare.comparators.iter().take(1).for_each(|value| self.visit_expr(value));
+                self.deeper(compare.comparators.iter().skip(1));
+            }
+            Expr::Lambda(lambda) => self.deeper([&*lambda.body]),
+            Expr::ListComp(list) => self.comprehension(&[&*list.elt], &list.generators),
+            Expr::SetComp(set) => self.comprehension(&[&*set.elt], &set.generators),
+            Expr::Generator(generator) => self.comprehension(&[&*generator.elt], &generator.generators),
+            Expr::DictComp(dict) => {
+                let elements: Vec<&Expr> = dict.key.as_deref().into_iter().chain([&*dict.value]).collect();
+                self.comprehension(&elements, &dict.generators);
+            }
+            _ => walk_expr(self, expr),
+        }
+    }
+}

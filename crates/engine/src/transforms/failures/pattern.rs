@@ -1,0 +1,240 @@
+//! Regular expressions, as far as is needed to see which of them take too long, and to write them otherwise.
+
+use super::charset::is_disjoint;
+
+/// A part of a pattern with what says how often it occurs.
+#[derive(Debug, Clone, PartialEq)]
+struct Item<'a> {
+    atom: Atom<'a>,
+    /// `""`, `?`, `*` or `+`, or anything else that is only kept.
+    times: &'a str,
+    text: &'a str,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Atom<'a> {
+    /// One character of some.
+    Class(&'a str),
+    /// What is in parentheses, and whether it is remembered.
+    Group(&'a str, bool),
+    /// Anchors and whatever else.
+    Other,
+}
+
+/// A pattern that matches the same, without repetitions in repetitions, and whether a group is no longer remembered.
+/// Nothing if there are none that are understood.
+pub(in crate::transforms) fn without_nesting(pattern: &str) -> Option<(String, bool)> {
+    let items = items(pattern)?;
+    let (mut text, mut forgets, mut changed) = (String::new(), false, false);
+    for item in &items {
+        match flattened(item) {
+            Some(flat) => {
+                text.push_str(&flat);
+                forgets |= matches!(item.atom, Atom::Group(_, true));
+                changed = true;
+            }
+            None => text.push_str(item.text),
+        }
+    }
+    changed.then_some((text, forgets))
+}
+
+/// A pattern that is found in the same texts, though not at the same places: one character of a run is enough at its
+/// ends.
+pub(in crate::transforms) fn found_anywhere(pattern: &str) -> Option<String> {
+    let items = items(pattern)?;
+    let last = items.len().checked_sub(1)?;
+    let is_run = |item: &Item<'_>| matches!(item.atom, Atom::Class(_)) && item.times == "+";
+    if !is_run(&items[0]) {
+        return None;
+    }
+    let shorten = |(at, item): (usize, &Item<'_>)| match item.atom {
+        Atom::Class(class) if (at == 0 || at == last) && is_run(item) => class.to_owned(),
+        _ => item.text.to_owned(),
+    };
+    Some(items.iter().enumerate().map(shorten).collect())
+}
+
+/// `(C+s?)+` without the outer repetition.
+fn flattened(item: &Item<'_>) -> Option<String> {
+    let Atom::Group(body, _) = item.atom else { return None };
+    if !matches!(item.times, "+" | "*") {
+        return None;
+    }
+    let inner = items(body)?;
+    let is_class = |item: &Item<'_>| matches!(item.atom, Atom::Class(_));
+    if !inner.iter().all(is_class) {
+        return None;
+    }
+    let class =
+        |item: &Item<'_>| if let Atom::Class(class) = item.atom { class.to_owned() } else { String::new() };
+    let flat = match inner.as_slice() {
+        [run] if run.times == "*" || (run.times == "+" && item.times == "*") => {
+            return Some(format!("{}*", class(run)));
+        }
+        [run] if run.times == "+" => return Some(format!("{}+", class(run))),
+        [run, between] if run.times == "+" && matches!(between.times, "?" | "*") => {
+            let (run, separator) = (class(run), class(between));
+            is_disjoint(&run, &separator)?;
+            let several = if between.times == "*" { "+" } else { "" };
+            format!("{run}+(?:{separator}{several}{run}+)*{separator}{}", between.times)
+        }
+        [between, run] if run.times == "+" && matches!(between.times, "?" | "*") => {
+            let (run, separator) = (class(run), class(between));
+            is_disjoint(&run, &separator)?;
+            let several = if between.times == "*" { "+" } else { "" };
+            format!("{separator}{}{run}+(?:{separator}{several}{run}+)*", between.times)
+        }
+        _ => return None,
+    };
+    Some(if item.times == "*" { format!("(?:{flat})?") } else { flat })
+}
+
+/// The parts of a pattern; nothing if it has alternatives or refers to its own groups.
+fn items(pattern: &str) -> Option<Vec<Item<'_>>> {
+    let mut items = Vec::new();
+    let mut rest = pattern;
+    while !rest.is_empty() {
+        let (length, atom) = atom(rest)?;
+        let times = times(&rest[length..]);
+        let text = &rest[..length + times.len()];
+        rest = &rest[text.len()..];
+        items.push(Item { atom, times, text });
+    }
+    Some(items)
+}
+
+fn atom(rest: &str) -> Option<(usize, Atom<'_>)> {
+    let mut letters = rest.chars();
+    match letters.next()? {
+        '|' | ')' | '*' | '+' | '?' | '{' => None,
+        '^' | '$' => Some((1, Atom::Other)),
+        '[' => {
+            let length = class_length(rest)?;
+            Some((length, Atom::Class(&rest[..length])))
+        }
+        '(' => {
+            let length = group_length(rest)?;
+            let inner = &rest[1..length - 1];
+            match (inner.strip_prefix("?:"), inner.starts_with('?')) {
+                (Some(body), _) => Some((length, Atom::Group(body, false))),
+                (None, true) => None,
+                (None, false) => Some((length, Atom::Group(inner, true))),
+            }
+        }
+        '\\' => {
+            let escaped = letters.next().filter(char::is_ascii)?;
+            match escaped {
+                'b' | 'B' | 'A' | 'Z' => Some((2, Atom::Other)),
+                'w' | 'W' | 'd' | 'D' | 's' | 'S' => Some((2, Atom::Class(&rest[..2]))),
+                letter if !letter.is_alphanumeric() => Some((2, Atom::Class(&rest[..2]))),
+                _ => None,
+            }
+        }
+        letter => Some((letter.len_utf8(), Atom::Class(&rest[..letter.len_utf8()]))),
+    }
+}
+
+fn times(rest: &str) -> &str {
+    let first = match rest.chars().next() {
+        Some('?' | '*' | '+') => 1,
+        Some('{') => rest.find('}').map_or(0, |at| at + 1),
+        _ => 0,
+    };
+    let second = usize::from(first > 0 && rest[first..].starts_with(['?', '+']));
+    &rest[..first + second]
+}
+
+fn class_length(rest: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    for (at, letter) in rest.char_indices().skip(1) {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            // Right at the beginning it is one of the characters.
+            ']' if at > 1 && &rest[..at] != "[^" => return Some(at + 1),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn group_length(rest: &str) -> Option<usize> {
+    let (mut depth, mut at) = (0_u32, 0);
+    while let Some(letter) = rest[at..].chars().next() {
+        match letter {
+            '\\' => at += rest[at + 1..].chars().next().map_or(0, char::len_utf8),
+            '[' => at += class_length(&rest[at..])? - 1,
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            _ => {}
+        }
+        at += letter.len_utf8();
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flat(pattern: &str) -> Option<String> {
+        without_nesting(pattern).map(|(text, _)| text)
+    }
+
+    #[test]
+    fn nested_repetitions_become_one() {
+        assert_eq!(flat(r"^([a-z0-9]+-?)+$").unwrap(), r"^[a-z0-9]+(?:-[a-z0-9]+)*-?$");
+        assert_eq!(flat(r"(?:\w+\s*)*!").unwrap(), r"(?:\w+(?:\s+\w+)*\s*)?!");
+        assert_eq!(flat(r"(\.?\d+)+").unwrap(), r"\.?\d+(?:\.\d+)*");
+        assert_eq!(flat(r"(a+)+b").unwrap(), "a+b");
+        assert_eq!(without_nesting(r"(?:a+)*b").unwrap(), ("a*b".to_owned(), false));
+    }
+
+    #[test]
+    fn what_is_not_understood_stays() {
+        for pattern in [
+            r"([a-z-]+-?)+",
+            r"(a|b)+",
+            r"(\w+_?)+",
+            r"(a+)\1",
+            r"(?P<n>a+)+",
+            "abc",
+            r"([^a]+é?)+",
+            r"(a+b)+",
+            "(a",
+            "[a",
+        ] {
+            assert_eq!(flat(pattern), None, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn runs_at_the_ends_of_what_is_found_are_short() {
+        assert_eq!(found_anywhere(r"[\w.]+@[\w.]+").unwrap(), r"[\w.]@[\w.]");
+        assert_eq!(found_anywhere(r"^\w+@"), None);
+        assert_eq!(found_anywhere(r"a+|b"), None);
+    }
+
+    /// Compares two patterns in Python, on all short texts of some letters.
+    fn is_same(way: &str, before: &str, after: &str) -> bool {
+        let program = format!(
+            "import itertools, re\nfor n in range(7):\n    for t in itertools.product('a1-@ ', repeat=n):\n        t = ''.join(t)\n        assert (re.{way}(r'''{before}''', t) is None) == (re.{way}(r'''{after}''', t) is None), t\n"
+        );
+        std::process::Command::new("python3").args(["-c", &program]).status().unwrap().success()
+    }
+
+    #[test]
+    fn python_finds_no_difference() {
+        for pattern in [r"^([a-z0-9]+-?)+$", r"^(?:\w+[ -]*)*@$", r"^(-?\w+)+$", r"^(\s*a+)*1$", r"(a+)+1"] {
+            assert!(is_same("match", pattern, &flat(pattern).unwrap()), "{pattern}");
+        }
+        for pattern in [r"[\w-]+@[\w-]+", r"a+1", r"\w+"] {
+            assert!(is_same("search", pattern, &found_anywhere(pattern).unwrap()), "{pattern}");
+        }
+        assert!(!is_same("match", "^a+$", "^a$"));
+    }
+}

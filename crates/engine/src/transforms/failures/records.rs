@@ -1,0 +1,213 @@
+//! Records of another version: fields that are missing, new, or of another type.
+
+use super::site::{Site, quoted, robust, root_of};
+use super::wording::listed;
+use super::{Cause, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::{Expr, ast};
+
+/// A field that a record does not have.
+pub(in crate::transforms) struct MissingKey;
+
+impl Transform for MissingKey {
+    fn name(&self) -> &'static str {
+        "missing-key"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+        if site.exception() != "KeyError" || site.is_concurrent() {
+            return Vec::new();
+        }
+        let keys = subscripts(&site);
+        let mut found: Vec<Rewrite> = single_key(&site, &keys).into_iter().collect();
+        if !keys.is_empty() || source.of(site.statement).contains("itemgetter(") {
+            found.extend(without_field(&site, &keys));
+            found.extend(another_shape(&site, &["KeyError", "TypeError"]));
+        }
+        found
+    }
+}
+
+fn subscripts<'a>(site: &Site<'a>) -> Vec<(&'a ast::ExprSubscript, bool)> {
+    let is_read =
+        |item: &ast::ExprSubscript| item.ctx == ast::ExprContext::Load && !item.slice.is_slice_expr();
+    let parts = site.parts.iter().filter_map(|part| match part.expr {
+        Expr::Subscript(item) if is_read(item) => Some((item, part.always)),
+        _ => None,
+    });
+    parts.collect()
+}
+
+/// `address["city"]` and no other: the field is looked for before.
+fn single_key(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<Rewrite> {
+    let [(item, true)] = keys else { return None };
+    let (Expr::Name(record), Expr::StringLiteral(key)) = (&*item.value, &*item.slice) else { return None };
+    let name = record.id.as_str();
+    // Only of these nobody expects a value that comes into being when it is asked for.
+    let is_plain = site.annotation(name).is_some_and(|annotation| {
+        annotation.starts_with("dict")
+            || annotation.starts_with("Dict")
+            || super::naming::class_of(site.source, annotation).is_some()
+    });
+    let is_word = key.value.to_str().chars().all(|letter| letter.is_alphanumeric() || letter == '_');
+    if !is_plain || !is_word || !site.parameters().contains(&name) {
+        return None;
+    }
+    let key = key.value.to_str();
+    let edits = site
+        .guard(&format!("{} not in {name}", quoted(key)), &quoted(&format!("{name} has no field '{key}'")));
+    robust(Some(edits), format!("`{name}` without `{key}` is refused with an error that names the field."))
+}
+
+fn without_field(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<Rewrite> {
+    let names = site.inputs();
+    let parameters = site.parameters();
+    let looked_up = keys.iter().find(|(item, _)| {
+        root_of(&item.value).is_some_and(|table| {
+            !parameters.contains(&table) && table.chars().all(|letter| !letter.is_lowercase())
+        })
+    });
+    let (subject, direct) = match looked_up {
+        Some((item, _)) => (names.clone(), root_of(&item.slice).filter(|name| parameters.contains(name))),
+        None => (names.clone(), None),
+    };
+    if subject.is_empty() {
+        return None;
+    }
+    let all = listed(&subject, "or");
+    let is_list = |name: &&str| {
+        site.annotation(name).is_some_and(|annotation| annotation.to_lowercase().starts_with("list["))
+    };
+    let message = |error: &str| match (direct, looked_up) {
+        (Some(name), _) => format!("f\"{name} is not known: {{{name}!r}}\""),
+        (None, Some(_)) => format!("f\"{all} has a missing or unknown field: {{{error}}}\""),
+        _ if subject.iter().all(is_list) => format!("f\"an entry of {all} has no field {{{error}}}\""),
+        _ => format!("f\"{all} has no field {{{error}}}\""),
+    };
+    let why = format!("`{all}` without what is needed is refused with an error that names the field.");
+    robust(site.translate_as(&["KeyError"], message), why)
+}
+
+/// All that another version of a record can raise at the statement.
+fn another_shape(site: &Site<'_>, exceptions: &[&str]) -> Option<Rewrite> {
+    let names = site.inputs();
+    if names.is_empty() || site.failed.scenario != "schema_drift" {
+        return None;
+    }
+    let all = listed(&names, "or");
+    let message = |error: &str| format!("f\"{all} does not have the expected fields: {{{error}}}\"");
+    robust(
+        site.translate_as(exceptions, message),
+        format!("`{all}` of another shape is refused with an error that names it."),
+    )
+}
+
+/// A field that is of another type, or too many or too few of them.
+pub(in crate::transforms) struct WrongTypeOfField;
+
+impl Transform for WrongTypeOfField {
+    fn name(&self) -> &'static str {
+        "wrong-type-of-field"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(site) = Site::of(source, cause) else { return Vec::new() };
+        let is_unpacking =
+            site.failed.message.contains("to unpack") || site.failed.message.contains("update sequence");
+        let wrong = match site.exception() {
+            "TypeError" if has_spread(&site) => "has missing or unknown fields",
+            "TypeError" | "AttributeError" => "has a field of the wrong type",
+            "ValueError" if is_unpacking => "has too few or too many fields",
+            _ => return Vec::new(),
+        };
+        // Only a record of another version has the right type and fields of another; unpacking can fail for any.
+        let is_drift = site.failed.scenario == "schema_drift";
+        if !is_drift && !is_unpacking || site.failed.scenario == "user_misuse" || site.is_concurrent() {
+            return Vec::new();
+        }
+        let names = site.inputs();
+        let all = listed(&names, "or");
+        let is_plain = |name: &&str| {
+            site.annotation(name)
+                .is_some_and(|annotation| annotation.starts_with("dict[") || annotation.starts_with("list["))
+        };
+        let wrong = if names.iter().all(is_plain) {
+            wrong.replace("a field of", "a value of")
+        } else {
+            wrong.to_owned()
+        };
+        let message = quoted(&format!("{all} {wrong}"));
+        let why = format!("`{all}` that {wrong} is refused with an error that says so.");
+        let narrow = (!names.is_empty()).then(|| robust(site.translate(&message), why)).flatten();
+        let wide = another_shape(&site, &["AttributeError", "TypeError"])
+            .filter(|_| site.exception() != "ValueError");
+        narrow.into_iter().chain(wide).collect()
+    }
+}
+
+/// Whether there is a `**record` in a call.
+fn has_spread(site: &Site<'_>) -> bool {
+    site.calls().any(|(call, _)| call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Failed;
+    use super::super::site::testing::{crash, rewritten};
+    use super::*;
+
+    #[test]
+    fn one_missing_field_is_looked_for() {
+        let text = "def town(address: dict[str, str]) -> str:\n    return address[\"city\"]\n";
+        let found = rewritten(&MissingKey, text, crash(2, "KeyError", "'city'"));
+        let expected = "def town(address: dict[str, str]) -> str:\n    if \"city\" not in address:\n        raise ValueError(\"address has no field 'city'\")\n    return address[\"city\"]\n";
+        assert_eq!(found[0], expected);
+    }
+
+    #[test]
+    fn several_fields_are_named_by_the_error() {
+        let text = "def label(address):\n    return f\"{address['name']}, {address['city']}\"\n";
+        let found = rewritten(&MissingKey, text, crash(2, "KeyError", "'city'"));
+        let expected = "def label(address):\n    try:\n        return f\"{address['name']}, {address['city']}\"\n    except KeyError as error:\n        raise ValueError(f\"address has no field {error}\") from error\n";
+        assert_eq!(found, [expected]);
+        let text = "def nicks(players: list[dict]):\n    return [player[\"nick\"] for player in players]\n";
+        let found = rewritten(&MissingKey, text, crash(2, "KeyError", "'nick'"));
+        assert!(
+            found[0].contains("raise ValueError(f\"an entry of players has no field {error}\") from error")
+        );
+        let text = "TABLE = {}\ndef factor(unit):\n    return TABLE[unit]\n";
+        let found = rewritten(&MissingKey, text, crash(3, "KeyError", "'x'"));
+        assert!(found[0].contains("raise ValueError(f\"unit is not known: {unit!r}\") from error"));
+    }
+
+    #[test]
+    fn other_errors_are_no_missing_fields() {
+        let text = "def f(x):\n    return x[\"a\"]\n";
+        assert!(rewritten(&MissingKey, text, crash(2, "IndexError", "")).is_empty());
+        assert!(rewritten(&MissingKey, "def f(x):\n    return g(x)\n", crash(2, "KeyError", "")).is_empty());
+        let mut failed = crash(2, "TypeError", "");
+        failed.scenario = "user_misuse".to_owned();
+        assert!(rewritten(&WrongTypeOfField, text, failed).is_empty());
+    }
+
+    fn drift(line: u32, exception: &str, message: &str) -> Failed {
+        Failed { scenario: "schema_drift".to_owned(), ..crash(line, exception, message) }
+    }
+
+    #[test]
+    fn fields_of_another_type_are_refused_with_the_error_of_the_module() {
+        let text = "class Bad(Exception):\n    pass\ndef f(invoice):\n    due = invoice.get(\"due\")\n    if due is None:\n        raise Bad(\"not due\")\n    return due.isoformat()\n";
+        let found = rewritten(&WrongTypeOfField, text, drift(7, "AttributeError", ""));
+        let expected = text.replace(
+            "    return due.isoformat()\n",
+            "    try:\n        return due.isoformat()\n    except AttributeError as error:\n        raise Bad(\"invoice has a field of the wrong type\") from error\n",
+        );
+        assert_eq!(found[0], expected);
+        assert!(found[1].contains("except (AttributeError, TypeError) as error:"));
+        assert!(rewritten(&WrongTypeOfField, text, crash(7, "AttributeError", "")).is_empty());
+        let text = "def f(record):\n    return User(**record)\n";
+        let found = rewritten(&WrongTypeOfField, text, drift(2, "TypeError", "unexpected keyword"));
+        assert!(found[0].contains("raise ValueError(\"record has missing or unknown fields\") from error"));
+    }
+}

@@ -1,0 +1,281 @@
+//! The place of a failure, and the two ways to change it: a check before it, or another error instead of it.
+
+use super::naming::{Spelled, own_exception, spelled};
+use super::parts::{Part, parts_at};
+pub(in crate::transforms) use super::tree::{
+    called, callee, expressions, is_alone, is_pure, is_simple, names_in, parameters, quoted, root_of,
+    statements,
+};
+use super::{Cause, Failed, Gain, Rewrite};
+use crate::source::{Edits, Function, Source};
+use crate::syntax::{Expr, Ranged, Stmt, ast};
+
+/// The statement that fails, in its function.
+pub(in crate::transforms) struct Site<'a> {
+    /// The file.
+    pub(in crate::transforms) source: &'a Source,
+    /// How it fails.
+    pub(in crate::transforms) failed: &'a Failed,
+    /// The function around the line.
+    pub(in crate::transforms) function: Function<'a>,
+    /// The innermost statement of the line.
+    pub(in crate::transforms) statement: &'a Stmt,
+    /// All expressions of it; of a compound statement only those of its header.
+    pub(in crate::transforms) parts: Vec<Part<'a>>,
+}
+
+impl<'a> Site<'a> {
+    /// Nothing if it is not a crash at a statement that has lines of its own.
+    pub(in crate::transforms) fn of(source: &'a Source, cause: &'a Cause) -> Option<Self> {
+        let Cause::Failure(failed) = cause else { return None };
+        if failed.kind != "crash" || failed.line == 0 || failed.exception.is_none() {
+            return None;
+        }
+        let function = source.function_at(failed.line)?;
+        let statement = source.statement_at(failed.line)?;
+        if !is_in_body(source, function.node, statement) || !is_alone(source, statement) {
+            return None;
+        }
+        let parts = parts_at(source, statement, failed.line)?;
+        let site = Self { source, failed, function, statement, parts };
+        // Another error would get past a caller that waits for this one.
+        (!site.is_awaited()).then_some(site)
+    }
+
+    /// The same failure, answered at another simple statement of the function.
+    pub(in crate::transforms) fn moved_to(mut self, statement: &'a Stmt) -> Option<Self> {
+        self.parts = parts_at(self.source, statement, self.source.line(statement.start()))?;
+        self.statement = statement;
+        Some(self)
+    }
+
+    /// Whether a function of the file calls this one and handles just this error.
+    fn is_awaited(&self) -> bool {
+        let call = format!("{}(", self.function.node.name);
+        let kin = match self.exception() {
+            "KeyError" | "IndexError" => "LookupError",
+            "ZeroDivisionError" | "OverflowError" => "ArithmeticError",
+            _ => "",
+        };
+        let waits = |handler: &ast::ExceptHandler| {
+            let ast::ExceptHandler::ExceptHandler(handler) = handler;
+            let caught = handler.type_.as_deref().map_or("", |caught| self.source.of(caught));
+            let is_this = caught.contains(self.exception()) || (!kin.is_empty() && caught.contains(kin));
+            is_this && !caught.contains("ValueError")
+        };
+        statements(self.source.body()).into_iter().any(|statement| match statement {
+            Stmt::Try(attempt) if !self.function.node.range.contains_range(attempt.range) => {
+                attempt.handlers.iter().any(waits)
+                    && attempt.body.iter().any(|inner| self.source.of(inner).contains(&call))
+            }
+            _ => false,
+        })
+    }
+
+    /// The exception, empty if there is none.
+    pub(in crate::transforms) fn exception(&self) -> &'a str {
+        self.failed.exception.as_deref().unwrap_or_default()
+    }
+
+    /// Whether the failure needs several callers at once.
+    pub(in crate::transforms) fn is_concurrent(&self) -> bool {
+        self.failed.scenario == "concurrency_spike"
+    }
+
+    /// The names of the parameters that a caller gives.
+    pub(in crate::transforms) fn parameters(&self) -> Vec<&'a str> {
+        parameters(self.function).into_iter().map(|parameter| parameter.parameter.name.as_str()).collect()
+    }
+
+    /// The annotation of a parameter, as text.
+    pub(in crate::transforms) fn annotation(&self, name: &str) -> Option<&'a str> {
+        let found = parameters(self.function)
+            .into_iter()
+            .find(|parameter| parameter.parameter.name.as_str() == name)?;
+        let annotation: &'a Expr = found.parameter.annotation.as_deref()?;
+        Some(self.source.of(annotation))
+    }
+
+    /// Parameters that the statement uses; all of them if it uses only what was made of them.
+    pub(in crate::transforms) fn inputs(&self) -> Vec<&'a str> {
+        let all = self.parameters();
+        let used: Vec<&str> = all.iter().copied().filter(|name| self.uses(name)).collect();
+        if used.is_empty() { all } else { used }
+    }
+
+    /// Whether the statement has a name in it.
+    pub(in crate::transforms) fn uses(&self, name: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part.expr, Expr::Name(found) if found.id.as_str() == name))
+    }
+
+    /// Calls in the statement.
+    pub(in crate::transforms) fn calls(&self) -> impl Iterator<Item = (&'a ast::ExprCall, bool)> {
+        self.parts.iter().filter_map(|part| match part.expr {
+            Expr::Call(call) => Some((call, part.always)),
+            _ => None,
+        })
+    }
+
+    /// Whether a path such as `prices` or `self.free` may be checked here: it belongs to the input, and nobody else
+    /// changes it between the check and the use.
+    pub(in crate::transforms) fn may_check(&self, path: &Expr) -> bool {
+        let Some(root) = root_of(path) else { return false };
+        let names = self.parameters();
+        let is_self = root == "self" && path.is_name_expr();
+        !is_self && (names.contains(&root) || (!names.is_empty() || root == "self") && !self.is_concurrent())
+    }
+
+    /// The `raise` that refuses an input, with the exception of the module if the function has one.
+    /// The message is a Python expression.
+    pub(in crate::transforms) fn refusal(&self, exception: &str, message: &str) -> String {
+        let own = own_exception(self.source, self.function.node);
+        format!("raise {}({message})", own.unwrap_or(exception))
+    }
+
+    /// A check before the statement.
+    pub(in crate::transforms) fn guard(&self, condition: &str, message: &str) -> Edits<'a> {
+        let lines = [format!("if {condition}:"), format!("    {}", self.refusal("ValueError", message))];
+        self.source.edit().before(self.statement, &lines)
+    }
+
+    /// Another error instead of the one that the statement raises. Nothing if the statement is not a simple one, or if
+    /// something in it is meant to raise by itself.
+    pub(in crate::transforms) fn translate(&self, message: &str) -> Option<Edits<'a>> {
+        self.translate_as(&[self.exception()], |_| message.to_owned())
+    }
+
+    /// As `translate`, for several exceptions and with a message that may use the name of the error.
+    pub(in crate::transforms) fn translate_as(
+        &self,
+        exceptions: &[&str],
+        message: impl Fn(&str) -> String,
+    ) -> Option<Edits<'a>> {
+        if !is_simple(self.statement) || self.suspends() || self.calls_own_functions() {
+            return None;
+        }
+        let spelled: Vec<Spelled> =
+            exceptions.iter().map(|name| spelled(self, name)).collect::<Option<_>>()?;
+        let names: Vec<&str> = spelled.iter().map(|exception| exception.name.as_str()).collect();
+        let caught = if let [name] = names.as_slice() {
+            (*name).to_owned()
+        } else {
+            format!("({})", names.join(", "))
+        };
+        let error = self.free_name(&["error", "cause", "problem"])?;
+        let tail = [
+            format!("except {caught} as {error}:"),
+            format!("    {} from {error}", self.refusal("ValueError", &message(error))),
+        ];
+        let edits = self.source.edit().wrap(std::slice::from_ref(self.statement), "try:", &tail);
+        Some(spelled.into_iter().fold(edits, |edits, exception| exception.import(edits)))
+    }
+
+    /// The first of several names that the function does not use.
+    pub(in crate::transforms) fn free_name<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
+        let used = names_in(&self.function.node.body);
+        let parameters = self.parameters();
+        names.iter().copied().find(|name| !used.contains(name) && !parameters.contains(name))
+    }
+
+    /// Whether others run in the middle of the statement.
+    fn suspends(&self) -> bool {
+        self.parts.iter().any(|part| matches!(part.expr, Expr::Yield(_) | Expr::YieldFrom(_)))
+    }
+
+    /// Functions of the file may refuse something on purpose; their errors are not touched.
+    fn calls_own_functions(&self) -> bool {
+        let is_recursion = self.exception() == "RecursionError";
+        let own = self.source.functions();
+        !is_recursion
+            && self.calls().any(|(call, _)| match &*call.func {
+                Expr::Name(name) => {
+                    own.iter().any(|function| function.node.name.as_str() == name.id.as_str())
+                }
+                Expr::Attribute(found) => root_of(&found.value) == Some("self") && found.value.is_name_expr(),
+                _ => false,
+            })
+    }
+}
+
+/// Makes a rewrite for robustness of edits.
+pub(in crate::transforms) fn robust(edits: Option<Edits<'_>>, why: impl Into<String>) -> Option<Rewrite> {
+    let text = edits?.finish()?;
+    Some(Rewrite { text, why: why.into(), gain: Gain::Robustness })
+}
+
+fn is_in_body(source: &Source, function: &ast::StmtFunctionDef, statement: &Stmt) -> bool {
+    let first = function.body.first().map_or(function.range.start(), Ranged::start);
+    statement.start() >= first && source.line(statement.start()) > source.line(function.name.start())
+}
+
+#[cfg(test)]
+pub(in crate::transforms) mod testing {
+    //! What tests of transforms share.
+    use crate::source::Source;
+    use crate::transforms::{Cause, Failed, Transform};
+
+    /// A crash of the first function at a line.
+    pub(in crate::transforms) fn crash(line: u32, exception: &str, message: &str) -> Failed {
+        Failed {
+            line,
+            kind: "crash".to_owned(),
+            exception: Some(exception.to_owned()),
+            message: message.to_owned(),
+            scenario: "hostile_input".to_owned(),
+            ..Failed::default()
+        }
+    }
+
+    /// What a transform makes of a text; each result parses.
+    pub(in crate::transforms) fn rewritten(
+        transform: &dyn Transform,
+        text: &str,
+        failed: Failed,
+    ) -> Vec<String> {
+        let source = Source::parse(text).expect("the text of a test parses");
+        let rewrites = transform.rewrite(&source, &Cause::Failure(failed));
+        assert!(
+            rewrites.iter().all(|rewrite| !rewrite.why.is_empty() && Source::parse(&rewrite.text).is_some())
+        );
+        rewrites.into_iter().map(|rewrite| rewrite.text).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::crash;
+    use super::*;
+
+    fn is_site(text: &str, line: u32) -> bool {
+        let source = Source::parse(text).unwrap();
+        Site::of(&source, &Cause::Failure(crash(line, "IndexError", ""))).is_some()
+    }
+
+    #[test]
+    fn only_statements_with_lines_of_their_own_are_sites() {
+        assert!(is_site("def f(x):\n    return x[0]  # first\n", 2));
+        assert!(is_site("@cache\ndef f(x):\n    if x[0]:\n        return 1\n", 3));
+        assert!(!is_site("def f(x): return x[0]\n", 1));
+        assert!(!is_site("def f(x):\n    y = 1; return x[0]\n", 2));
+        assert!(!is_site("def f(x):\n    return x[0]; y = 1\n", 2));
+        assert!(!is_site("def f(x):\n\treturn x[0]\n", 2));
+        assert!(!is_site("def f(x):\r\n    return x[0]\r\n", 2));
+        assert!(!is_site("def f(x):\n    if x:\n        return 1\n    elif x[0]:\n        return 2\n", 4));
+        assert!(!is_site("def f(x):\n    raise IndexError(x[0])\n", 2));
+        assert!(!is_site("x = []\nx[0]\n", 2));
+        assert!(!is_site(
+            "def f(x):\n    return x[0]\ndef g():\n    try:\n        f(1)\n    except LookupError:\n        pass\n",
+            2
+        ));
+    }
+
+    #[test]
+    fn parts_that_are_not_always_evaluated_are_known() {
+        let source = Source::parse("def f(x, y):\n    return x if y else [z[0] for z in x]\n").unwrap();
+        let cause = Cause::Failure(crash(2, "IndexError", ""));
+        let site = Site::of(&source, &cause).unwrap();
+        let always: Vec<&str> =
+            site.parts.iter().filter(|part| part.always).map(|part| source.of(part.expr)).collect();
+        assert_eq!(always, ["x if y else [z[0] for z in x]", "y"]);
+    }
+}

@@ -1,0 +1,59 @@
+//! What the messages of new errors say: which parameter, and its value where that is safe.
+
+use super::site::{Site, quoted};
+
+/// Types whose values can always be written into a message. A whole number can have too many digits for that, and a
+/// list can be nested too deeply.
+const SHOWN: &[&str] =
+    &["str", "bytes", "float", "bool", "Decimal", "datetime", "date", "time", "timedelta", "Path", "UUID"];
+
+/// Several names as a person would list them.
+pub(in crate::transforms) fn listed(names: &[&str], word: &str) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [first @ .., last] => format!("{} {word} {last}", first.join(", ")),
+    }
+}
+
+/// The inputs of the failing statement and what is wrong with them, as a Python text: `"name cannot be used"`.
+/// Nothing if the function has no inputs.
+pub(in crate::transforms) fn about_inputs(site: &Site<'_>, wrong: &str) -> Option<String> {
+    let names = site.inputs();
+    (!names.is_empty()).then(|| quoted(&format!("{} {wrong}", listed(&names, "or"))))
+}
+
+/// As `about_inputs`, with the values if they can be written.
+pub(in crate::transforms) fn about_values(site: &Site<'_>, wrong: &str) -> Option<String> {
+    let names = site.inputs();
+    let is_shown = |name: &&str| site.annotation(name).is_some_and(|annotation| SHOWN.contains(&annotation));
+    if names.is_empty() || !names.iter().all(is_shown) {
+        return about_inputs(site, wrong);
+    }
+    let values: Vec<String> = names.iter().map(|name| format!("{{{name}!r}}")).collect();
+    Some(format!("f\"{} {wrong}: {}\"", listed(&names, "or"), values.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Cause;
+    use super::super::site::testing::crash;
+    use super::*;
+    use crate::source::Source;
+
+    fn both(text: &str) -> (Option<String>, Option<String>) {
+        let source = Source::parse(text).unwrap();
+        let cause = Cause::Failure(crash(2, "ValueError", ""));
+        let site = Site::of(&source, &cause).unwrap();
+        (about_inputs(&site, "is bad"), about_values(&site, "is bad"))
+    }
+
+    #[test]
+    fn values_are_shown_where_that_cannot_fail() {
+        let (plain, value) = both("def f(a: str, b: float, c: int):\n    return g(a, b)\n");
+        assert_eq!(plain.unwrap(), "\"a or b is bad\"");
+        assert_eq!(value.unwrap(), "f\"a or b is bad: {a!r}, {b!r}\"");
+        assert_eq!(both("def f(a: int):\n    return g(a)\n").1.unwrap(), "\"a is bad\"");
+        assert_eq!(both("def f():\n    return g()\n"), (None, None));
+    }
+}

@@ -1,0 +1,127 @@
+//! Imports that nothing uses.
+
+use super::look::{Scene, fills_lines, lines, one};
+use super::{Cause, Gain, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::{Stmt, ast};
+
+/// An import of the standard library that nothing in the file says again.
+#[derive(Debug)]
+pub(in crate::transforms) struct UnusedImport;
+
+impl Transform for UnusedImport {
+    fn name(&self) -> &'static str {
+        "unused-import"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let is_module = matches!(cause, Cause::Review(section) if section == "<module>");
+        if !is_module || Scene::of_review(source, cause).is_none() {
+            return Vec::new();
+        }
+        let mut edits = source.edit();
+        for statement in source.body() {
+            if let Some([alias]) = imported(statement)
+                && !is_said_again(source, alias)
+                && fills_lines(source, statement)
+            {
+                edits = edits.replace(lines(source, statement), "");
+            }
+        }
+        one(edits.finish(), "Nothing in the file uses the import.", Gain::Findings)
+    }
+}
+
+/// Modules that do nothing when they are loaded, and that nobody imports from elsewhere.
+const QUIET: &[&str] = &[
+    "os",
+    "sys",
+    "re",
+    "json",
+    "math",
+    "time",
+    "datetime",
+    "random",
+    "string",
+    "itertools",
+    "functools",
+    "collections",
+    "typing",
+    "pathlib",
+    "io",
+    "csv",
+    "copy",
+    "hashlib",
+    "subprocess",
+    "tempfile",
+    "shutil",
+    "pickle",
+    "uuid",
+    "socket",
+    "dataclasses",
+    "enum",
+    "abc",
+    "contextlib",
+    "operator",
+    "logging",
+    "threading",
+    "base64",
+    "statistics",
+    "decimal",
+    "fractions",
+    "traceback",
+    "warnings",
+];
+
+/// The names that a statement takes from such a module.
+fn imported(statement: &Stmt) -> Option<&[ast::Alias]> {
+    let (module, names) = match statement {
+        Stmt::Import(import) => (import.names.first()?.name.as_str(), &import.names),
+        Stmt::ImportFrom(import) if import.level == 0 => (import.module.as_deref()?, &import.names),
+        _ => return None,
+    };
+    let is_quiet = QUIET.contains(&module);
+    (is_quiet && names.iter().all(|alias| alias.name.as_str() != "*")).then_some(names)
+}
+
+/// Also in a text or a comment: types and doctests are there.
+fn is_said_again(source: &Source, alias: &ast::Alias) -> bool {
+    let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
+    let words = source.text().split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+    // `import x as x` says that others may take it from here.
+    let own = source.of(alias).split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
+    name.contains('.')
+        || alias.asname.as_ref().is_some_and(|other| other.as_str() == alias.name.as_str())
+        || words.filter(|word| *word == name).count() > own.filter(|word| *word == name).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::testing::review;
+    use super::*;
+
+    #[test]
+    fn unused_imports_go() {
+        let text =
+            "import os\nimport json\nfrom typing import Any\n\n\ndef f(x):\n    return json.loads(x)\n";
+        assert_eq!(
+            review(&UnusedImport, text, "<module>").unwrap(),
+            "import json\n\n\ndef f(x):\n    return json.loads(x)\n"
+        );
+    }
+
+    #[test]
+    fn others_stay() {
+        for text in [
+            "import os\n\n__all__ = [\"os\"]\n",
+            "import plugins\n\nx = 1\n",
+            "import os  # noqa\n\nx = 1\n",
+            "from typing import Any as Any\n\nx = 1\n",
+            "import os.path\n\nx = 1\n",
+            "import os\n\ndef f(x: \"os.PathLike\"):\n    return x\n",
+        ] {
+            assert_eq!(review(&UnusedImport, text, "<module>"), None, "{text}");
+        }
+        assert_eq!(review(&UnusedImport, "import os\n\ndef f():\n    return 1\n", "f"), None);
+    }
+}

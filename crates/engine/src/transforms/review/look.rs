@@ -1,0 +1,297 @@
+//! What the transforms of a review have in common: where to look, what a name means, small edits of calls.
+
+use super::names::Names;
+use super::{Cause, Failed, Gain, Rewrite};
+use crate::source::{Edits, Function, Source};
+use crate::syntax::ast::helpers::any_over_expr;
+use crate::syntax::visitor::{self, Visitor};
+use crate::syntax::{Expr, Ranged, Stmt, TextRange, TextSize, ast};
+
+/// The part of a file that a cause is about.
+#[derive(Debug)]
+pub(in crate::transforms) struct Scene<'a> {
+    /// The file.
+    pub(in crate::transforms) source: &'a Source,
+    /// What names mean in it.
+    pub(in crate::transforms) names: Names,
+    /// The function; nothing for the module.
+    pub(in crate::transforms) function: Option<Function<'a>>,
+    /// Its statements.
+    pub(in crate::transforms) body: &'a [Stmt],
+    /// How it fails, unless it is only reviewed.
+    pub(in crate::transforms) failed: Option<&'a Failed>,
+}
+
+impl<'a> Scene<'a> {
+    /// Nothing if the file has no such section.
+    pub(in crate::transforms) fn of(source: &'a Source, cause: &'a Cause) -> Option<Self> {
+        let (section, failed) = match cause {
+            Cause::Review(section) => (section, None),
+            Cause::Failure(failed) => (&failed.section, Some(failed)),
+        };
+        // The innermost frame can be in a function that the section calls.
+        let at_line =
+            failed.filter(|failed| failed.line > 0).and_then(|failed| source.function_at(failed.line));
+        let function = at_line.or_else(|| source.function(section));
+        let body = match function {
+            Some(function) => &function.node.body[..],
+            None if section == "<module>" => source.body(),
+            None => return None,
+        };
+        Some(Self { source, names: Names::of(source), function, body, failed })
+    }
+
+    /// The same, but only for a review.
+    pub(in crate::transforms) fn of_review(source: &'a Source, cause: &'a Cause) -> Option<Self> {
+        if matches!(cause, Cause::Failure(_)) { None } else { Self::of(source, cause) }
+    }
+
+    /// Whether a part may be what fails. Everything is, in a review.
+    pub(in crate::transforms) fn touches(&self, part: impl Ranged) -> bool {
+        self.failed.is_none_or(|failed| failed.line == 0 || self.source.is_in(failed.line, part))
+    }
+
+    /// Everything in it, without functions and classes inside of it.
+    pub(in crate::transforms) fn parts(&self) -> Parts<'a> {
+        Parts::of(self.body)
+    }
+
+    /// The calls in it of which the full name is known.
+    pub(in crate::transforms) fn calls(&self) -> Vec<(&'a ast::ExprCall, String)> {
+        let calls = self.parts().expressions.into_iter().filter_map(Expr::as_call_expr);
+        calls.filter_map(|call| Some((call, self.names.full(&call.func)?))).collect()
+    }
+
+    /// The annotation of a parameter.
+    pub(in crate::transforms) fn annotation(&self, name: &str) -> Option<&'a str> {
+        let parameter = self.function?.node.parameters.find(name)?;
+        parameter.annotation().map(|annotation| self.source.of(annotation).trim_matches(['"', '\'']))
+    }
+
+    /// Whether a name is a parameter other than `self`.
+    pub(in crate::transforms) fn is_parameter(&self, name: &str) -> bool {
+        let is_own = |function: Function| function.node.parameters.find(name).is_some();
+        name != "self" && name != "cls" && self.function.is_some_and(is_own)
+    }
+}
+
+/// The statements, expressions and blocks of a part of a file.
+#[derive(Debug, Default)]
+pub(in crate::transforms) struct Parts<'a> {
+    /// In the order of the file.
+    pub(in crate::transforms) statements: Vec<&'a Stmt>,
+    /// In the order of the file, those around others first.
+    pub(in crate::transforms) expressions: Vec<&'a Expr>,
+    /// Statements that follow each other.
+    pub(in crate::transforms) blocks: Vec<&'a [Stmt]>,
+}
+
+impl<'a> Parts<'a> {
+    /// Those of some statements.
+    pub(in crate::transforms) fn of(body: &'a [Stmt]) -> Self {
+        let mut parts = Self::default();
+        parts.visit_body(body);
+        parts
+    }
+}
+
+impl<'a> Visitor<'a> for Parts<'a> {
+    fn visit_body(&mut self, body: &'a [Stmt]) {
+        self.blocks.push(body);
+        visitor::walk_body(self, body);
+    }
+
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        self.statements.push(statement);
+        if !matches!(statement, Stmt::FunctionDef(_) | Stmt::ClassDef(_)) {
+            visitor::walk_stmt(self, statement);
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        self.expressions.push(expression);
+        visitor::walk_expr(self, expression);
+    }
+
+    // Annotations are not what runs.
+    fn visit_annotation(&mut self, _: &'a Expr) {}
+}
+
+/// The only change that a transform proposes, if it came out.
+pub(in crate::transforms) fn one(text: Option<String>, why: impl Into<String>, gain: Gain) -> Vec<Rewrite> {
+    text.map(|text| Rewrite { text, why: why.into(), gain }).into_iter().collect()
+}
+
+/// Whether a statement is alone on its lines, but for a comment after it.
+pub(in crate::transforms) fn is_alone(source: &Source, statement: &Stmt) -> bool {
+    begins_line(source, statement) && {
+        let rest = &source.text()[statement.end().to_usize()..];
+        let rest = rest.lines().next().unwrap_or("").trim_start();
+        rest.is_empty() || rest.starts_with('#')
+    }
+}
+
+/// Whether a statement is the first on its line.
+pub(in crate::transforms) fn begins_line(source: &Source, statement: &Stmt) -> bool {
+    let before = &source.text()[..statement.start().to_usize()];
+    let (previous, line) = before.rsplit_once('\n').unwrap_or(("", before));
+    line.trim_matches([' ', '\t']).is_empty() && !previous.trim_end().ends_with('\\')
+}
+
+/// Whether nothing but a statement is on its lines, not even a comment.
+pub(in crate::transforms) fn fills_lines(source: &Source, statement: &Stmt) -> bool {
+    let rest = source.text()[statement.end().to_usize()..].lines().next().unwrap_or("");
+    begins_line(source, statement) && rest.trim().is_empty()
+}
+
+/// The lines of a statement, with their ends.
+pub(in crate::transforms) fn lines(source: &Source, statement: &Stmt) -> TextRange {
+    let text = source.text();
+    let start = text[..statement.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
+    let end = statement.end().to_usize();
+    let end = text[end..].find('\n').map_or(text.len(), |at| end + at + 1);
+    TextRange::new(size(start), size(end))
+}
+
+fn size(place: usize) -> TextSize {
+    TextSize::try_from(place).unwrap_or_default()
+}
+
+/// The indentation of what is under a statement.
+pub(in crate::transforms) fn deeper(source: &Source, statement: &Stmt) -> String {
+    let own = source.indentation(statement);
+    format!("{own}{}", if own.contains('\t') { "\t" } else { "    " })
+}
+
+/// A place without text.
+pub(in crate::transforms) fn at(place: TextSize) -> TextRange {
+    TextRange::empty(place)
+}
+
+/// Whether a call says all its arguments: no `*` and no `**`.
+pub(in crate::transforms) fn is_plain(call: &ast::ExprCall) -> bool {
+    !call.arguments.args.iter().any(Expr::is_starred_expr)
+        && call.arguments.keywords.iter().all(|keyword| keyword.arg.is_some())
+}
+
+/// Adds a keyword to a call, on a line of its own where the others have one.
+pub(in crate::transforms) fn add_keyword<'s>(
+    edits: Edits<'s>,
+    source: &Source,
+    call: &ast::ExprCall,
+    keyword: &str,
+) -> Edits<'s> {
+    let Some(last) = call.arguments.iter_source_order().last() else {
+        return edits.replace(at(call.arguments.start() + TextSize::from(1)), keyword);
+    };
+    let before = &source.text()[..last.start().to_usize()];
+    let line = before.rsplit_once('\n').map_or(before, |(_, line)| line);
+    let after = &source.text()[last.end().to_usize()..call.end().to_usize()];
+    if line.trim().is_empty() && after.contains('\n') {
+        return edits.replace(at(last.end()), format!(",\n{line}{keyword}"));
+    }
+    edits.replace(at(last.end()), format!(", {keyword}"))
+}
+
+/// Takes an argument other than the first out of a call.
+pub(in crate::transforms) fn without<'s>(
+    edits: Edits<'s>,
+    call: &ast::ExprCall,
+    argument: TextRange,
+) -> Edits<'s> {
+    let before = call.arguments.iter_source_order().map(|other| other.range());
+    match before.filter(|other| other.end() <= argument.start()).last() {
+        Some(previous) => edits.replace(TextRange::new(previous.end(), argument.end()), ""),
+        None => edits,
+    }
+}
+
+/// A name.
+pub(in crate::transforms) fn name_of(expression: &Expr) -> Option<&str> {
+    expression.as_name_expr().map(|name| name.id.as_str())
+}
+
+/// A text without placeholders.
+pub(in crate::transforms) fn text_of(expression: &Expr) -> Option<&str> {
+    expression.as_string_literal_expr().map(|text| text.value.to_str())
+}
+
+/// Whether an expression says a name.
+pub(in crate::transforms) fn says(expression: &Expr, name: &str) -> bool {
+    any_over_expr(expression, |part| name_of(part) == Some(name))
+}
+
+/// How often statements say a name, in functions inside of them too.
+pub(in crate::transforms) fn mentions(body: &[Stmt], name: &str) -> usize {
+    struct Count<'n>(&'n str, usize);
+    impl<'a> Visitor<'a> for Count<'_> {
+        fn visit_expr(&mut self, expression: &'a Expr) {
+            self.1 += usize::from(name_of(expression) == Some(self.0));
+            visitor::walk_expr(self, expression);
+        }
+        fn visit_stmt(&mut self, statement: &'a Stmt) {
+            let says =
+                |names: &[ast::Identifier]| names.iter().filter(|name| name.as_str() == self.0).count();
+            self.1 += match statement {
+                Stmt::Global(global) => says(&global.names),
+                Stmt::Nonlocal(outer) => says(&outer.names),
+                _ => 0,
+            };
+            visitor::walk_stmt(self, statement);
+        }
+    }
+    let mut count = Count(name, 0);
+    count.visit_body(body);
+    count.1
+}
+
+/// The name and the value of `name = value`.
+pub(in crate::transforms) fn assigned(statement: &Stmt) -> Option<(&str, &Expr)> {
+    match statement {
+        Stmt::Assign(assign) => match assign.targets.as_slice() {
+            [target] => Some((name_of(target)?, &*assign.value)),
+            _ => None,
+        },
+        Stmt::AnnAssign(assign) => Some((name_of(&assign.target)?, assign.value.as_deref()?)),
+        _ => None,
+    }
+}
+
+/// What a simple statement evaluates: it assigns, returns or is it.
+pub(in crate::transforms) fn value_of(statement: &Stmt) -> Option<&Expr> {
+    match statement {
+        Stmt::Return(result) => result.value.as_deref(),
+        Stmt::Expr(expression) => Some(&*expression.value),
+        Stmt::Assign(assign) if assign.targets.iter().all(Expr::is_name_expr) => Some(&*assign.value),
+        Stmt::AnnAssign(assign) if assign.target.is_name_expr() => assign.value.as_deref(),
+        _ => None,
+    }
+}
+
+/// What tests of transforms need.
+#[cfg(test)]
+pub(in crate::transforms) mod testing {
+    use super::super::{Cause, Failed, Transform};
+    use super::Source;
+
+    /// The first text that comes out of a review.
+    pub(in crate::transforms) fn review(
+        transform: &dyn Transform,
+        text: &str,
+        section: &str,
+    ) -> Option<String> {
+        let source = Source::parse(text).unwrap();
+        let cause = Cause::Review(section.to_owned());
+        transform.rewrite(&source, &cause).into_iter().next().map(|rewrite| rewrite.text)
+    }
+
+    /// The first text that comes out of a failure.
+    pub(in crate::transforms) fn failure(
+        transform: &dyn Transform,
+        text: &str,
+        failed: Failed,
+    ) -> Option<String> {
+        let source = Source::parse(text).unwrap();
+        transform.rewrite(&source, &Cause::Failure(failed)).into_iter().next().map(|rewrite| rewrite.text)
+    }
+}

@@ -1,0 +1,312 @@
+//! Looking something up in a list again and again.
+
+use super::look::{Parts, Scene, assigned, begins_line, mentions, name_of, one};
+use super::{Cause, Gain, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::visitor::{self, Visitor};
+use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
+
+/// Membership in a loop is asked of a set.
+#[derive(Debug)]
+pub(in crate::transforms) struct MembershipSet;
+
+impl Transform for MembershipSet {
+    fn name(&self) -> &'static str {
+        "membership-set"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+        let mut tests = Tests::default();
+        for statement in scene.body {
+            tests.visit_stmt(statement);
+        }
+        let sure = Sure::of(&scene);
+        tests.found.retain(|test| sure.is_hashable(test.item));
+        let inline = in_place(source, &tests.found);
+        let named = tests.found.iter().find_map(|test| {
+            let name = name_of(test.list)?;
+            by_name(&scene, name, test, &tests.found)
+        });
+        let why = "A set answers whether it has something at once, and a list looks at all it has.";
+        one(named.or(inline), why, Gain::Speed)
+    }
+}
+
+/// `item in list` inside of a loop.
+struct Test<'a> {
+    item: &'a Expr,
+    list: &'a Expr,
+    /// The outermost loop around it.
+    outermost: Option<&'a Stmt>,
+}
+
+#[derive(Default)]
+struct Tests<'a> {
+    loops: Vec<&'a Stmt>,
+    comprehensions: usize,
+    found: Vec<Test<'a>>,
+}
+
+impl<'a> Visitor<'a> for Tests<'a> {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::FunctionDef(_) | Stmt::ClassDef(_) => {}
+            Stmt::For(_) | Stmt::While(_) => {
+                self.loops.push(statement);
+                visitor::walk_stmt(self, statement);
+                self.loops.pop();
+            }
+            _ => visitor::walk_stmt(self, statement),
+        }
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        let is_loop = matches!(
+            expression,
+            Expr::ListComp(_) | Expr::SetComp(_) | Expr::DictComp(_) | Expr::Generator(_)
+        );
+        self.comprehensions += usize::from(is_loop);
+        if let Expr::Compare(compare) = expression
+            && let ([ast::CmpOp::In | ast::CmpOp::NotIn], [list]) = (&*compare.ops, &*compare.comparators)
+            && (self.comprehensions > 0 || !self.loops.is_empty())
+        {
+            self.found.push(Test { item: &compare.left, list, outermost: self.loops.first().copied() });
+        }
+        visitor::walk_expr(self, expression);
+        self.comprehensions -= usize::from(is_loop);
+    }
+}
+
+/// Names that certainly have a hash: a set asks for it, and a list does not.
+struct Sure<'a> {
+    names: Vec<&'a str>,
+}
+
+impl<'a> Sure<'a> {
+    fn of(scene: &Scene<'a>) -> Self {
+        let parts = scene.parts();
+        let mut names = Vec::new();
+        let mut each = |target: &'a Expr, iter: &'a Expr| {
+            if gives_hashable(scene, iter) {
+                names.extend(name_of(target));
+            }
+        };
+        for statement in &parts.statements {
+            if let Stmt::For(each_of) = statement {
+                each(&each_of.target, &each_of.iter);
+            }
+        }
+        for expression in &parts.expressions {
+            for generator in generators(expression) {
+                each(&generator.target, &generator.iter);
+            }
+        }
+        if let Some(function) = scene.function {
+            let parameters = function.node.parameters.iter_non_variadic_params();
+            let names_of = parameters.map(|parameter| parameter.name().as_str());
+            names.extend(names_of.filter(|name| scene.annotation(name).is_some_and(is_scalar)));
+        }
+        names.retain(|name| {
+            is_bound_once(&parts, name) || scene.is_parameter(name) && !is_bound(&parts, name)
+        });
+        Self { names }
+    }
+
+    fn is_hashable(&self, item: &Expr) -> bool {
+        match item {
+            Expr::Name(name) => self.names.contains(&name.id.as_str()),
+            Expr::FString(_) => true,
+            Expr::Call(call) => match &*call.func {
+                // Texts have these methods, and they give texts.
+                Expr::Attribute(method) => {
+                    matches!(
+                        method.attr.as_str(),
+                        "lower" | "upper" | "strip" | "casefold" | "lstrip" | "rstrip"
+                    )
+                }
+                callee => matches!(name_of(callee), Some("str" | "int" | "len" | "float" | "ord" | "chr")),
+            },
+            other => other.is_literal_expr(),
+        }
+    }
+}
+
+fn generators(expression: &Expr) -> &[ast::Comprehension] {
+    match expression {
+        Expr::ListComp(inner) => &inner.generators,
+        Expr::SetComp(inner) => &inner.generators,
+        Expr::DictComp(inner) => &inner.generators,
+        Expr::Generator(inner) => &inner.generators,
+        _ => &[],
+    }
+}
+
+fn stores(parts: &Parts, name: &str) -> usize {
+    let is_store =
+        |part: &&&Expr| matches!(part, Expr::Name(other) if other.id == name && !other.ctx.is_load());
+    parts.expressions.iter().filter(is_store).count()
+}
+
+fn is_bound(parts: &Parts, name: &str) -> bool {
+    stores(parts, name) > 0
+}
+
+fn is_bound_once(parts: &Parts, name: &str) -> bool {
+    stores(parts, name) == 1
+}
+
+fn gives_hashable(scene: &Scene, iter: &Expr) -> bool {
+    match iter {
+        Expr::Name(name) => {
+            let annotation = scene.annotation(&name.id).unwrap_or("");
+            annotation == "str" || is_scalar_list(annotation)
+        }
+        Expr::Call(call) => match &*call.func {
+            Expr::Attribute(method) => {
+                matches!(method.attr.as_str(), "split" | "splitlines" | "readlines" | "keys")
+            }
+            callee => scene.names.full(callee).as_deref() == Some("range"),
+        },
+        Expr::List(list) => list.elts.iter().all(Expr::is_literal_expr),
+        _ => false,
+    }
+}
+
+fn is_scalar(annotation: &str) -> bool {
+    matches!(annotation, "str" | "int" | "float" | "bool" | "bytes")
+}
+
+fn is_scalar_list(annotation: &str) -> bool {
+    let Some((outer, inner)) = annotation.split_once('[') else { return false };
+    let is_list =
+        matches!(outer.rsplit('.').next(), Some("list" | "List" | "Sequence" | "Iterable" | "set" | "tuple"));
+    is_list && is_scalar(inner.trim_end_matches(']').trim_end_matches(", ..."))
+}
+
+/// Literals that are equal when they have the same hash and value.
+fn is_fixed(list: &Expr) -> bool {
+    matches!(list, Expr::List(list) if !list.elts.is_empty() && list.elts.iter().all(Expr::is_literal_expr))
+}
+
+/// Displays become sets where they stand.
+fn in_place(source: &Source, tests: &[Test]) -> Option<String> {
+    let mut edits = source.edit();
+    for test in tests.iter().filter(|test| is_fixed(test.list)) {
+        edits = edits.replace(test.list, braces(source, test.list.range()));
+    }
+    edits.finish()
+}
+
+fn braces(source: &Source, list: TextRange) -> String {
+    let text = source.of(list);
+    format!("{{{}}}", text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text))
+}
+
+/// A list with a name becomes a set, or has one beside it.
+fn by_name(scene: &Scene, name: &str, test: &Test, tests: &[Test]) -> Option<String> {
+    let parts = scene.parts();
+    let asked: Vec<_> = tests.iter().filter(|test| name_of(test.list) == Some(name)).collect();
+    let made =
+        parts.statements.iter().find_map(|statement| assigned(statement).filter(|(other, _)| *other == name));
+    match made {
+        Some((_, list)) if is_bound_once(&parts, name) && is_fixed(list) && !scene.is_parameter(name) => {
+            // All other places could tell a set from a list.
+            let only_asked = mentions(scene.body, name) == asked.len() + 1;
+            let is_annotated = parts
+                .statements
+                .iter()
+                .any(|part| matches!(part, Stmt::AnnAssign(other) if name_of(&other.target) == Some(name)));
+            (only_asked && !is_annotated)
+                .then(|| scene.source.edit().replace(list, braces(scene.source, list.range())).finish())?
+        }
+        None => beside(scene, name, test, &asked, &parts),
+        Some(_) => None,
+    }
+}
+
+/// A parameter that is only looked at: a set of it is made before the loop.
+fn beside(scene: &Scene, name: &str, test: &Test, asked: &[&Test], parts: &Parts) -> Option<String> {
+    let is_list = scene.annotation(name).is_some_and(|annotation| {
+        is_scalar_list(annotation) && !annotation.starts_with("set") && !annotation.contains("Iterable")
+    });
+    let outermost = test.outermost?;
+    let new = format!("{name}_set");
+    let is_same_loop =
+        asked.iter().all(|other| other.outermost.map(Ranged::range) == Some(outermost.range()));
+    if !is_list || is_bound(parts, name) || !scene.names.is_free(&new) || !is_same_loop {
+        return None;
+    }
+    let is_only_seen =
+        mentions(scene.body, name) == asked.len() + lengths(parts, name) + iterated(parts, name);
+    if !is_only_seen || !begins_line(scene.source, outermost) {
+        return None;
+    }
+    let mut edits = scene.source.edit().before(outermost, &[format!("{new} = set({name})")]);
+    for test in asked {
+        edits = edits.replace(test.list, new.clone());
+    }
+    edits.finish()
+}
+
+fn lengths(parts: &Parts, name: &str) -> usize {
+    let is_length = |part: &&&Expr| match part {
+        Expr::Call(call) => {
+            name_of(&call.func) == Some("len")
+                && matches!(&*call.arguments.args, [only] if name_of(only) == Some(name))
+        }
+        _ => false,
+    };
+    parts.expressions.iter().filter(is_length).count()
+}
+
+fn iterated(parts: &Parts, name: &str) -> usize {
+    parts
+        .statements
+        .iter()
+        .filter(|part| matches!(part, Stmt::For(each) if name_of(&each.iter) == Some(name)))
+        .count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::testing::review;
+    use super::*;
+
+    #[test]
+    fn lists_that_are_only_asked_become_sets() {
+        let text = "def f(words: list[str]):\n    stop = [\"a\", \"b\"]\n    return [w for w in words if w not in stop]\n";
+        assert_eq!(
+            review(&MembershipSet, text, "f").unwrap(),
+            "def f(words: list[str]):\n    stop = {\"a\", \"b\"}\n    return [w for w in words if w not in stop]\n"
+        );
+        let text = "def f(text):\n    n = 0\n    for w in text.split():\n        if w.lower() in [\"a\", \"b\"]:\n            n += 1\n    return n\n";
+        assert_eq!(
+            review(&MembershipSet, text, "f").unwrap(),
+            "def f(text):\n    n = 0\n    for w in text.split():\n        if w.lower() in {\"a\", \"b\"}:\n            n += 1\n    return n\n"
+        );
+    }
+
+    #[test]
+    fn a_parameter_has_a_set_beside_it() {
+        let text = "def f(words: list[str], stop: list[str]):\n    n = 0\n    for w in words:\n        if w in stop:\n            n += 1\n    return n / len(stop)\n";
+        assert_eq!(
+            review(&MembershipSet, text, "f").unwrap(),
+            "def f(words: list[str], stop: list[str]):\n    n = 0\n    stop_set = set(stop)\n    for w in words:\n        if w in stop_set:\n            n += 1\n    return n / len(stop)\n"
+        );
+    }
+
+    #[test]
+    fn what_may_have_no_hash_stays_in_lists() {
+        for text in [
+            "def f(words):\n    return [w for w in words if w in [\"a\", \"b\"]]\n",
+            "def f(w: str):\n    return w in [\"a\", \"b\"]\n",
+            "def f(words: list[str], stop):\n    return [w for w in words if w in stop]\n",
+            "def f(words: list[str], stop: list[str]):\n    for w in words:\n        if w in stop:\n            stop.remove(w)\n",
+            "def f(words: list[str]):\n    stop = [\"a\"]\n    for w in words:\n        if w in stop:\n            stop.append(w)\n",
+            "def f(words: list[str]):\n    stop = [[]]\n    return [w for w in words if w in stop]\n",
+        ] {
+            assert_eq!(review(&MembershipSet, text, "f"), None, "{text}");
+        }
+    }
+}

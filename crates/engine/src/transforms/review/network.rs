@@ -1,0 +1,176 @@
+//! Waiting for others: timeouts for what would wait forever.
+
+use super::look::{Parts, Scene, add_keyword, assigned, is_plain, name_of};
+use super::{Cause, Gain, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::{Expr, Stmt, ast};
+
+/// Calls that wait for another machine or process get a timeout.
+#[derive(Debug)]
+pub(in crate::transforms) struct HttpTimeout;
+
+/// A call that may wait, and how long it should.
+struct Waiting<'a> {
+    call: &'a ast::ExprCall,
+    seconds: u32,
+    /// Whether it is a finding.
+    is_request: bool,
+}
+
+impl Transform for HttpTimeout {
+    fn name(&self) -> &'static str {
+        "http-timeout"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
+        let gain = match scene.failed {
+            None => Gain::Findings,
+            Some(failed) if failed.kind == "timeout" => Gain::Robustness,
+            Some(_) => return Vec::new(),
+        };
+        let waiting = waiting(&scene);
+        let (requests, others): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|waiting| waiting.is_request);
+        [requests, others].iter().filter_map(|calls| limit(source, calls, gain)).collect()
+    }
+}
+
+fn limit(source: &Source, calls: &[Waiting], gain: Gain) -> Option<Rewrite> {
+    let mut edits = source.edit();
+    for Waiting { call, seconds, .. } in calls {
+        edits = match call.arguments.find_keyword("timeout") {
+            Some(given) => edits.replace(&given.value, seconds.to_string()),
+            None => add_keyword(edits, source, call, &format!("timeout={seconds}")),
+        };
+    }
+    let why = "Without a timeout the call can wait forever, so it gives up after a while.".to_owned();
+    Some(Rewrite { text: edits.finish()?, why, gain })
+}
+
+fn waiting<'a>(scene: &Scene<'a>) -> Vec<Waiting<'a>> {
+    let sessions = sessions(scene);
+    let calls = scene.parts().expressions.into_iter().filter_map(Expr::as_call_expr);
+    calls
+        .filter(|call| is_plain(call) && scene.touches(*call))
+        .filter_map(|call| {
+            let full = scene.names.full(&call.func).or_else(|| method(&call.func, &sessions))?;
+            let (seconds, is_request) = missing(&full, call)?;
+            Some(Waiting { call, seconds, is_request })
+        })
+        .collect()
+}
+
+/// Names of sessions that are made in the function.
+fn sessions<'a>(scene: &Scene<'a>) -> Vec<&'a str> {
+    let made = |value: &Expr| match value {
+        Expr::Call(call) => scene.names.full(&call.func).is_some_and(|full| is_session(&full)),
+        _ => false,
+    };
+    let mut names = Vec::new();
+    for statement in scene.parts().statements {
+        match statement {
+            Stmt::With(with) => names.extend(
+                with.items
+                    .iter()
+                    .filter(|item| made(&item.context_expr))
+                    .filter_map(|item| name_of(item.optional_vars.as_deref()?)),
+            ),
+            other => names.extend(assigned(other).filter(|(_, value)| made(value)).map(|(name, _)| name)),
+        }
+    }
+    names.retain(|name| is_always(scene, name, &made));
+    names
+}
+
+fn is_session(full: &str) -> bool {
+    matches!(full, "requests.Session" | "requests.session")
+}
+
+fn is_always(scene: &Scene, name: &str, made: &dyn Fn(&Expr) -> bool) -> bool {
+    let others = Parts::of(scene.body).statements;
+    !others.iter().filter_map(|other| assigned(other)).any(|(other, value)| other == name && !made(value))
+}
+
+fn method(callee: &Expr, sessions: &[&str]) -> Option<String> {
+    let attribute = callee.as_attribute_expr()?;
+    let is_ours = name_of(&attribute.value).is_some_and(|name| sessions.contains(&name));
+    is_ours.then(|| format!("session.{}", attribute.attr))
+}
+
+/// The seconds that a call without a timeout should wait, and whether it is a request.
+fn missing(full: &str, call: &ast::ExprCall) -> Option<(u32, bool)> {
+    let (module, name) = full.rsplit_once('.')?;
+    let is_verb =
+        matches!(name, "get" | "post" | "put" | "delete" | "head" | "patch" | "options" | "request");
+    let given = call.arguments.find_keyword("timeout").map(|keyword| &keyword.value);
+    let is_none = given.is_some_and(Expr::is_none_literal_expr);
+    let is_open = |positional: usize| is_none || given.is_none() && call.arguments.args.len() < positional;
+    match (module, name) {
+        // A session has its own requests, and the security rules know nothing of it.
+        ("session", _) if is_verb => is_open(usize::MAX).then_some((10, false)),
+        ("requests", _) if is_verb => is_open(usize::MAX).then_some((10, true)),
+        // This one has a timeout unless it is told to have none.
+        ("httpx", "Client" | "AsyncClient" | "stream") => is_none.then_some((10, true)),
+        ("httpx", _) if is_verb => is_none.then_some((10, true)),
+        ("urllib.request", "urlopen") => is_open(3).then_some((10, false)),
+        ("socket", "create_connection") => is_open(2).then_some((10, false)),
+        ("smtplib", "SMTP" | "SMTP_SSL") => is_open(4).then_some((10, false)),
+        ("ftplib", "FTP") => is_open(5).then_some((10, false)),
+        ("subprocess", "run" | "check_output" | "check_call" | "call") => {
+            is_open(usize::MAX).then_some((60, false))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Failed;
+    use super::super::look::testing::{failure, review};
+    use super::*;
+
+    #[test]
+    fn requests_do_not_wait_forever() {
+        let text = "import requests as r\n\ndef f(u):\n    a = r.get(u)\n    return r.post(\n        u,\n        data=a.text,\n    )\n";
+        assert_eq!(
+            review(&HttpTimeout, text, "f").unwrap(),
+            "import requests as r\n\ndef f(u):\n    a = r.get(u, timeout=10)\n    return r.post(\n        u,\n        data=a.text,\n        timeout=10,\n    )\n"
+        );
+        let text =
+            "import requests\ndef f(u):\n    with requests.Session() as s:\n        return s.get(u).text\n";
+        assert_eq!(
+            review(&HttpTimeout, text, "f").unwrap(),
+            "import requests\ndef f(u):\n    with requests.Session() as s:\n        return s.get(u, timeout=10).text\n"
+        );
+        let text = "from urllib.request import urlopen\nimport httpx\ndef f(u):\n    httpx.get(u)\n    httpx.get(u, timeout=None)\n    return urlopen(u)\n";
+        assert_eq!(
+            review(&HttpTimeout, text, "f").unwrap(),
+            "from urllib.request import urlopen\nimport httpx\ndef f(u):\n    httpx.get(u)\n    httpx.get(u, timeout=10)\n    return urlopen(u)\n"
+        );
+    }
+
+    #[test]
+    fn a_failing_line_is_enough() {
+        let text = "import subprocess\n\n\ndef f(c):\n    subprocess.run(c)\n    return subprocess.check_output(c)\n";
+        let failed = Failed { section: "f".into(), line: 6, kind: "timeout".into(), ..Failed::default() };
+        assert_eq!(
+            failure(&HttpTimeout, text, failed.clone()).unwrap(),
+            "import subprocess\n\n\ndef f(c):\n    subprocess.run(c)\n    return subprocess.check_output(c, timeout=60)\n"
+        );
+        assert_eq!(failure(&HttpTimeout, text, Failed { kind: "crash".into(), ..failed }), None);
+    }
+
+    #[test]
+    fn timeouts_that_are_there_stay() {
+        for text in [
+            "import requests\ndef f(u):\n    return requests.get(u, timeout=3)\n",
+            "import requests\ndef f(u, **k):\n    return requests.get(u, **k)\n",
+            "def f(requests, u):\n    return requests.get(u)\n",
+            "from urllib.request import urlopen\ndef f(u):\n    return urlopen(u, None, 3)\n",
+            "def f(d):\n    return d.get(1)\n",
+        ] {
+            assert_eq!(review(&HttpTimeout, text, "f"), None, "{text}");
+        }
+    }
+}

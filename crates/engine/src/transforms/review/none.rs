@@ -1,0 +1,208 @@
+//! Results that are sometimes not there.
+
+use super::look::{Scene, assigned, begins_line, is_plain, name_of, one, text_of};
+use super::{Cause, Failed, Gain, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::visitor::{self, Visitor};
+use crate::syntax::{Expr, Stmt, ast};
+
+/// What may be `None` is checked before it is used.
+#[derive(Debug)]
+pub(in crate::transforms) struct NoneGuard;
+
+impl Transform for NoneGuard {
+    fn name(&self) -> &'static str {
+        "none-guard"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
+        let Some(used) = scene.failed.and_then(Used::of) else { return Vec::new() };
+        let statement = scene.failed.and_then(|failed| source.statement_at(failed.line));
+        let Some(statement) = statement.filter(|statement| begins_line(source, statement)) else {
+            return Vec::new();
+        };
+        let mut search = Search { used, found: Vec::new() };
+        match statement {
+            Stmt::If(branch) => search.visit_expr(&branch.test),
+            Stmt::For(each) => search.visit_expr(&each.iter),
+            Stmt::Return(_) | Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::AugAssign(_) | Stmt::Expr(_) => {
+                search.visit_stmt(statement);
+            }
+            _ => return Vec::new(),
+        }
+        // With several nobody knows which one it was.
+        let [missing] = search.found.as_slice() else { return Vec::new() };
+        let text = guarded(&scene, statement, missing);
+        one(text, "The result can be None, so its absence is reported where it is found.", Gain::Robustness)
+    }
+}
+
+/// How `None` was used.
+enum Used {
+    /// This attribute of it.
+    Attribute(String),
+    Subscript,
+}
+
+impl Used {
+    fn of(failed: &Failed) -> Option<Self> {
+        let message = failed.message.as_str();
+        match failed.exception.as_deref()? {
+            "AttributeError" => {
+                let rest = message.split("'NoneType' object has no attribute '").nth(1)?;
+                Some(Self::Attribute(rest.split('\'').next()?.to_owned()))
+            }
+            "TypeError" => {
+                message.contains("'NoneType' object is not subscriptable").then_some(Self::Subscript)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Finds what is used so, where it is certainly evaluated.
+struct Search<'a> {
+    used: Used,
+    found: Vec<&'a Expr>,
+}
+
+impl<'a> Visitor<'a> for Search<'a> {
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        match (expression, &self.used) {
+            (Expr::Attribute(inner), Used::Attribute(name)) if inner.attr.as_str() == name => {
+                self.found.push(&inner.value);
+            }
+            (Expr::Subscript(inner), Used::Subscript) => self.found.push(&inner.value),
+            _ => {}
+        }
+        match expression {
+            Expr::Lambda(_)
+            | Expr::ListComp(_)
+            | Expr::SetComp(_)
+            | Expr::DictComp(_)
+            | Expr::Generator(_) => {}
+            Expr::If(choice) => self.visit_expr(&choice.test),
+            Expr::BoolOp(both) => both.values.iter().take(1).for_each(|first| self.visit_expr(first)),
+            _ => visitor::walk_expr(self, expression),
+        }
+    }
+
+    fn visit_annotation(&mut self, _: &'a Expr) {}
+}
+
+fn guarded(scene: &Scene, statement: &Stmt, missing: &Expr) -> Option<String> {
+    let source = scene.source;
+    let raise = |message: &str| format!("    raise ValueError(\"{message}\")");
+    match missing {
+        Expr::Name(name) => {
+            let name = name.id.as_str();
+            // All its values are such results, or it may be something else that is wrong.
+            let values =
+                scene.parts().statements.into_iter().filter_map(assigned).filter(|(other, _)| *other == name);
+            let messages: Option<Vec<String>> = values.map(|(_, value)| absent(scene, value)).collect();
+            let message = messages?.into_iter().next()?;
+            source.edit().before(statement, &[format!("if {name} is None:"), raise(&message)]).finish()
+        }
+        Expr::Call(call) => {
+            let message = absent(scene, missing)?;
+            let is_match = scene.names.full(&call.func).is_some_and(|full| full.starts_with("re."));
+            let names: &[&str] = if is_match { &["match", "found"] } else { &["found", "result"] };
+            let name = scene.names.first_free(names)?;
+            let lines =
+                [format!("{name} = {}", source.of(missing)), format!("if {name} is None:"), raise(&message)];
+            // The lines of a call over several lines are not indented again.
+            let fits = !source.of(missing).contains('\n');
+            fits.then(|| source.edit().before(statement, &lines).replace(missing, name).finish())?
+        }
+        _ => None,
+    }
+}
+
+/// What to say when a call found nothing; nothing for calls that always find something.
+fn absent(scene: &Scene, value: &Expr) -> Option<String> {
+    let call = value.as_call_expr().filter(|call| is_plain(call))?;
+    let full = scene.names.full(&call.func).unwrap_or_default();
+    match full.as_str() {
+        "re.match" | "re.search" | "re.fullmatch" => return Some("no match".to_owned()),
+        "os.environ.get" | "os.getenv" => return missing_key(call, "value"),
+        "shutil.which" => return missing_key(call, "program"),
+        _ => {}
+    }
+    let Expr::Attribute(method) = &*call.func else { return None };
+    match method.attr.as_str() {
+        "get" => missing_key(call, "value"),
+        "match" | "search" | "fullmatch" => Some("no match".to_owned()),
+        "fetchone" | "first" if call.arguments.is_empty() => Some("no row".to_owned()),
+        "find" => Some("not found".to_owned()),
+        _ => None,
+    }
+}
+
+/// With a default there is always something.
+fn missing_key(call: &ast::ExprCall, kind: &str) -> Option<String> {
+    let [key] = &*call.arguments.args else { return None };
+    let is_word =
+        |key: &&str| key.chars().all(|letter| letter.is_ascii_alphanumeric() || "_-. ".contains(letter));
+    match (text_of(key).filter(is_word), name_of(key)) {
+        (Some(key), _) => Some(format!("missing {key}")),
+        _ => Some(format!("missing {kind}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::testing::{failure, review};
+    use super::*;
+
+    fn failed(line: u32, exception: &str, message: &str) -> Failed {
+        Failed {
+            section: "f".into(),
+            line,
+            kind: "crash".into(),
+            exception: Some(exception.into()),
+            message: message.into(),
+            ..Failed::default()
+        }
+    }
+
+    const GROUP: &str = "'NoneType' object has no attribute 'group'";
+
+    #[test]
+    fn names_are_checked() {
+        let text = "import re\ndef f(x):\n    m = re.match(\"a\", x)\n    return m.group(0)\n";
+        assert_eq!(
+            failure(&NoneGuard, text, failed(4, "AttributeError", GROUP)).unwrap(),
+            "import re\ndef f(x):\n    m = re.match(\"a\", x)\n    if m is None:\n        raise ValueError(\"no match\")\n    return m.group(0)\n"
+        );
+    }
+
+    #[test]
+    fn calls_get_a_name() {
+        let text = "import re\ndef f(x):\n    return re.match(\"a\", x).group(0)\n";
+        assert_eq!(
+            failure(&NoneGuard, text, failed(3, "AttributeError", GROUP)).unwrap(),
+            "import re\ndef f(x):\n    match = re.match(\"a\", x)\n    if match is None:\n        raise ValueError(\"no match\")\n    return match.group(0)\n"
+        );
+        let text = "def f(d):\n    return d.get(\"user\")[0]\n";
+        assert_eq!(
+            failure(&NoneGuard, text, failed(2, "TypeError", "'NoneType' object is not subscriptable"))
+                .unwrap(),
+            "def f(d):\n    found = d.get(\"user\")\n    if found is None:\n        raise ValueError(\"missing user\")\n    return found[0]\n"
+        );
+    }
+
+    #[test]
+    fn others_are_not_guessed() {
+        let text = "def f(x):\n    return x.group(0)\n";
+        assert_eq!(failure(&NoneGuard, text, failed(2, "AttributeError", GROUP)), None);
+        let text = "import re\ndef f(x):\n    return re.match('a', x).group() + re.match('b', x).group()\n";
+        assert_eq!(failure(&NoneGuard, text, failed(3, "AttributeError", GROUP)), None);
+        let text = "import re\ndef f(x):\n    return x and re.match('a', x).group()\n";
+        assert_eq!(failure(&NoneGuard, text, failed(3, "AttributeError", GROUP)), None);
+        assert_eq!(failure(&NoneGuard, text, failed(3, "KeyError", "'a'")), None);
+        assert_eq!(review(&NoneGuard, text, "f"), None);
+        let text = "import re\ndef f(x): return re.match('a', x).group()\n";
+        assert_eq!(failure(&NoneGuard, text, failed(2, "AttributeError", GROUP)), None);
+    }
+}

@@ -1,0 +1,194 @@
+//! Functions that compute the same again and again.
+
+use super::look::{Parts, Scene, name_of, one};
+use super::{Cause, Gain, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::ast::helpers::any_over_expr;
+use crate::syntax::{Expr, Ranged, Stmt, ast};
+
+/// A pure function that calls itself twice remembers its results.
+#[derive(Debug)]
+pub(in crate::transforms) struct CachedRecursion;
+
+impl Transform for CachedRecursion {
+    fn name(&self) -> &'static str {
+        "cached-recursion"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+        let Some(function) = scene.function else { return Vec::new() };
+        let node = function.node;
+        let definition = source.body().iter().find(|part| part.range() == node.range());
+        let is_bare = !node.is_async && node.decorator_list.is_empty();
+        let Some(definition) = definition.filter(|_| is_bare) else { return Vec::new() };
+        let can_import = scene.names.can_import("functools", "functools");
+        if !can_import
+            || !has_scalars(&scene, node)
+            || !is_pure(&scene, node)
+            || !is_branching(&scene, &node.name)
+        {
+            return Vec::new();
+        }
+        // Of `1` and `1.0` one would else get the result of the other.
+        let decorator = "@functools.lru_cache(maxsize=4096, typed=True)".to_owned();
+        let text = source.edit().import("functools").before(definition, &[decorator]).finish();
+        one(
+            text,
+            "The function is pure and computes the same parts many times, so it remembers them.",
+            Gain::Speed,
+        )
+    }
+}
+
+/// Whether all parameters are annotated with something that has a hash.
+fn has_scalars(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
+    let parameters = &node.parameters;
+    let is_scalar = |parameter: &ast::ParameterWithDefault| {
+        let annotation = scene.annotation(parameter.name()).unwrap_or("");
+        matches!(annotation, "int" | "str" | "bool" | "bytes" | "float")
+            || annotation.starts_with("tuple[int")
+    };
+    parameters.vararg.is_none()
+        && parameters.kwarg.is_none()
+        && !parameters.is_empty()
+        && parameters.iter_non_variadic_params().all(is_scalar)
+}
+
+/// Whether a function does nothing but compute from its parameters.
+fn is_pure(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
+    let parts = Parts::of(scene.source.after_docstring(node));
+    let own = node.name.as_str();
+    let names = parts.expressions.iter().filter_map(|part| part.as_name_expr());
+    let stored: Vec<&str> = names.filter(|name| name.ctx.is_store()).map(|name| name.id.as_str()).collect();
+    let is_known = |name: &str| {
+        name == own || scene.is_parameter(name) || stored.contains(&name) || is_builtin(scene, name)
+    };
+    let is_callee = |name: &str| name == own || is_builtin(scene, name);
+    parts.statements.iter().all(|statement| is_plain(statement))
+        && parts.expressions.iter().all(|part| match part {
+            Expr::Name(name) => is_known(&name.id),
+            Expr::Call(call) => name_of(&call.func).is_some_and(is_callee),
+            other => is_value(other),
+        })
+}
+
+fn is_plain(statement: &Stmt) -> bool {
+    matches!(
+        statement,
+        Stmt::If(_)
+            | Stmt::Return(_)
+            | Stmt::Assign(_)
+            | Stmt::AugAssign(_)
+            | Stmt::For(_)
+            | Stmt::Raise(_)
+            | Stmt::Pass(_)
+    )
+}
+
+/// A result that can be changed would be shared, and an attribute may be anything.
+fn is_value(expression: &Expr) -> bool {
+    let is_operation = matches!(
+        expression,
+        Expr::BinOp(_)
+            | Expr::BoolOp(_)
+            | Expr::UnaryOp(_)
+            | Expr::Compare(_)
+            | Expr::If(_)
+            | Expr::Subscript(_)
+            | Expr::Slice(_)
+            | Expr::Tuple(_)
+    );
+    is_operation || expression.is_literal_expr()
+}
+
+fn is_builtin(scene: &Scene, name: &str) -> bool {
+    let is_pure = matches!(
+        name,
+        "min"
+            | "max"
+            | "abs"
+            | "len"
+            | "range"
+            | "int"
+            | "str"
+            | "float"
+            | "bool"
+            | "pow"
+            | "divmod"
+            | "ord"
+            | "chr"
+            | "ValueError"
+            | "TypeError"
+    );
+    is_pure && scene.names.is_free(name)
+}
+
+/// Whether one way through the function calls it twice: only then is something computed again.
+fn is_branching(scene: &Scene, name: &str) -> bool {
+    let is_simple =
+        |statement: &&Stmt| matches!(statement, Stmt::Return(_) | Stmt::Assign(_) | Stmt::AugAssign(_));
+    scene.parts().blocks.iter().any(|block| {
+        let statements = block.iter().filter(is_simple);
+        statements.map(|statement| own_calls(std::slice::from_ref(statement), name)).sum::<usize>() >= 2
+    })
+}
+
+/// The most calls of itself in one way through a statement: of a choice only one side is computed.
+fn own_calls(body: &[Stmt], name: &str) -> usize {
+    let in_choices = Parts::of(body)
+        .expressions
+        .into_iter()
+        .filter_map(Expr::as_if_expr)
+        .map(|choice| calls_in(&choice.body, name).min(calls_in(&choice.orelse, name)));
+    let all = Parts::of(body).expressions.into_iter().filter(|part| is_call(part, name)).count();
+    all.saturating_sub(in_choices.sum())
+}
+
+fn calls_in(expression: &Expr, name: &str) -> usize {
+    let mut count = 0;
+    any_over_expr(expression, |part| {
+        count += usize::from(is_call(part, name));
+        false
+    });
+    count
+}
+
+fn is_call(part: &Expr, name: &str) -> bool {
+    matches!(part, Expr::Call(call) if name_of(&call.func) == Some(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::testing::review;
+    use super::*;
+
+    #[test]
+    fn branching_recursion_remembers() {
+        let text = "def fib(n: int) -> int:\n    \"\"\"Doc.\"\"\"\n    if n < 2:\n        return n\n    return fib(n - 1) + fib(n - 2)\n";
+        assert_eq!(
+            review(&CachedRecursion, text, "fib").unwrap(),
+            "import functools\n\n@functools.lru_cache(maxsize=4096, typed=True)\ndef fib(n: int) -> int:\n    \"\"\"Doc.\"\"\"\n    if n < 2:\n        return n\n    return fib(n - 1) + fib(n - 2)\n"
+        );
+        let text = "import os\n\ndef d(a: str, b: str, i: int) -> int:\n    if i == 0:\n        return len(a)\n    x = d(a, b, i - 1)\n    y = d(b, a, i - 1)\n    return min(x, y) + (a[i] == b[i])\n";
+        assert!(review(&CachedRecursion, text, "d").unwrap().contains("typed=True)\ndef d("));
+    }
+
+    #[test]
+    fn other_functions_remember_nothing() {
+        for text in [
+            "def f(n):\n    return f(n - 1) + f(n - 2)\n",
+            "def f(n: int):\n    return f(n - 1)\n",
+            "def f(n: int):\n    print(n)\n    return f(n - 1) + f(n - 2)\n",
+            "def f(n: int):\n    return [f(n - 1), f(n - 2)]\n",
+            "def f(n: int):\n    if n % 2:\n        return f(n - 1)\n    else:\n        return f(n // 2)\n",
+            "def f(n: int):\n    return f(n - 1) if n % 2 else f(n // 2)\n",
+            "@g\ndef f(n: int):\n    return f(n - 1) + f(n - 2)\n",
+            "def f(n: int):\n    return f(n - 1) + f(n - 2) + TOTAL\n",
+            "class A:\n    def f(self, n: int):\n        return f(n - 1) + f(n - 2)\n",
+            "def f(n: list):\n    return f(n - 1) + f(n - 2)\n",
+        ] {
+            assert_eq!(review(&CachedRecursion, text, "f"), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! Calls with a safer one beside them.
+
+use super::look::{
+    Scene, add_keyword, assigned, is_alone, is_plain, name_of, one, text_of, value_of, without,
+};
+use super::{Cause, Gain, Rewrite, Transform};
+use crate::source::Source;
+use crate::syntax::ast::helpers::any_over_body;
+use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
+
+/// `yaml.load` can build any object.
+#[derive(Debug)]
+pub(in crate::transforms) struct YamlSafeLoad;
+
+impl Transform for YamlSafeLoad {
+    fn name(&self) -> &'static str {
+        "yaml-safe-load"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
+        // Own tags are known to the loader that they were given to, and not to the safe one.
+        if ["add_constructor", "add_multi_constructor", "YAMLObject", "resolver"]
+            .iter()
+            .any(|own| source.text().contains(own))
+        {
+            return Vec::new();
+        }
+        let mut edits = source.edit();
+        for (call, full) in scene.calls() {
+            let is_load = full == "yaml.load" && scene.touches(call);
+            let Expr::Attribute(callee) = &*call.func else { continue };
+            let Some(loader) = loader(&scene, call).filter(|_| is_load) else { continue };
+            edits = edits.replace(&callee.attr, "safe_load");
+            if let Loader::At(range) = loader {
+                edits = without(edits, call, range);
+            }
+        }
+        let gain = if scene.failed.is_some() { Gain::Robustness } else { Gain::Findings };
+        one(edits.finish(), "yaml.load can build any object, and yaml.safe_load only data.", gain)
+    }
+}
+
+/// Where a call says how to load.
+enum Loader {
+    Missing,
+    At(TextRange),
+}
+
+/// Nothing for a loader of somebody's own.
+fn loader(scene: &Scene, call: &ast::ExprCall) -> Option<Loader> {
+    let count = call.arguments.len();
+    if !is_plain(call) || count == 0 || count > 2 {
+        return None;
+    }
+    let Some(loader) = call.arguments.find_argument("Loader", 1) else {
+        return (count == 1).then_some(Loader::Missing);
+    };
+    let full = scene.names.full(loader.value())?;
+    let is_known = matches!(
+        full.strip_prefix("yaml.")?,
+        "Loader" | "UnsafeLoader" | "FullLoader" | "CLoader" | "CUnsafeLoader" | "CFullLoader"
+    );
+    is_known.then(|| Loader::At(loader.range()))
+}
+
+/// `eval` runs what it is given.
+#[derive(Debug)]
+pub(in crate::transforms) struct LiteralEval;
+
+impl Transform for LiteralEval {
+    fn name(&self) -> &'static str {
+        "literal-eval"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+        if !scene.names.can_import("ast", "ast") {
+            return Vec::new();
+        }
+        let mut edits = source.edit();
+        let mut is_changed = false;
+        for statement in scene.parts().statements {
+            let Some(Expr::Call(call)) = value_of(statement) else { continue };
+            let is_eval = scene.names.full(&call.func).as_deref() == Some("eval");
+            if is_eval && takes_data(call) && gives_data(&scene, statement) {
+                edits = edits.replace(&*call.func, "ast.literal_eval");
+                is_changed = true;
+            }
+        }
+        let text = if is_changed { edits.import("ast").finish() } else { None };
+        one(text, "eval runs any code in the text, and ast.literal_eval only reads data.", Gain::Findings)
+    }
+}
+
+/// One name that does not say that it is code.
+fn takes_data(call: &ast::ExprCall) -> bool {
+    let ([argument], []) = (&*call.arguments.args, &*call.arguments.keywords) else { return false };
+    let says_code = |name: &str| {
+        ["expr", "code", "formula", "source", "cmd", "command"].iter().any(|word| name.contains(word))
+    };
+    name_of(argument).is_some_and(|name| !says_code(&name.to_lowercase()))
+}
+
+/// Whether the result is returned, or kept and never called.
+fn gives_data(scene: &Scene, statement: &Stmt) -> bool {
+    match assigned(statement) {
+        Some((name, _)) => !any_over_body(
+            scene.body,
+            |part| matches!(part, Expr::Call(call) if name_of(&call.func) == Some(name)),
+        ),
+        None => statement.is_return_stmt(),
+    }
+}
+
+/// MD5 and SHA-1 that protect nothing say so.
+#[derive(Debug)]
+pub(in crate::transforms) struct WeakHash;
+
+impl Transform for WeakHash {
+    fn name(&self) -> &'static str {
+        "weak-hash"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+        let text = scene.function.map_or("", |function| source.of(function.node)).to_lowercase();
+        let mut words = text.split(|letter: char| !letter.is_alphabetic());
+        // For a secret the hash is wrong, and saying that it protects nothing is wrong too.
+        if words.any(is_secret) {
+            return Vec::new();
+        }
+        let mut edits = source.edit();
+        for (call, full) in scene.calls() {
+            let is_new = full == "hashlib.new"
+                && matches!(call.arguments.args.first().and_then(text_of), Some("md5" | "sha1"));
+            let is_weak = is_new || matches!(full.as_str(), "hashlib.md5" | "hashlib.sha1");
+            if is_weak && is_plain(call) && call.arguments.find_keyword("usedforsecurity").is_none() {
+                edits = add_keyword(edits, source, call, "usedforsecurity=False");
+            }
+        }
+        one(
+            edits.finish(),
+            "The hash protects nothing here, and now it says so; values stay.",
+            Gain::Findings,
+        )
+    }
+}
+
+fn is_secret(word: &str) -> bool {
+    matches!(word, "hmac" | "auth" | "sign" | "signature" | "signed" | "salt" | "pwd")
+        || ["passw", "secret", "token", "credential", "authent"].iter().any(|start| word.starts_with(start))
+}
+
+/// The name of `mktemp` can be taken before the file is made.
+#[derive(Debug)]
+pub(in crate::transforms) struct Mktemp;
+
+impl Transform for Mktemp {
+    fn name(&self) -> &'static str {
+        "mktemp"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+        let can_import = scene.names.can_import("os", "os");
+        let Some(descriptor) = scene.names.first_free(&["descriptor", "temp_descriptor"]) else {
+            return Vec::new();
+        };
+        if !can_import || scene.function.is_none() || needs_nothing_there(scene.body) {
+            return Vec::new();
+        }
+        let found = scene.parts().statements.into_iter().find_map(|statement| {
+            let call = value_of(statement)?.as_call_expr()?;
+            let is_mktemp =
+                scene.names.full(&call.func)? == "tempfile.mktemp" && call.func.is_attribute_expr();
+            (is_mktemp && statement.is_assign_stmt() && is_plain(call) && is_alone(source, statement))
+                .then_some((statement, call))
+        });
+        let Some((statement, call)) = found else { return Vec::new() };
+        let made = source.of(call).replacen("mktemp", "mkstemp", 1);
+        let own = source.indentation(statement);
+        let new = assigned(statement)
+            .filter(|(name, _)| is_opened(&scene, name))
+            .map(|(name, _)| format!("{descriptor}, {name} = {made}\n{own}os.close({descriptor})"));
+        let text = new.and_then(|new| source.edit().replace(statement, new).import("os").finish());
+        one(
+            text,
+            "The name of mktemp can be taken by others before the file is made, that of mkstemp cannot.",
+            Gain::Findings,
+        )
+    }
+}
+
+/// Whether a file is opened at the name: others may want nothing there.
+fn is_opened(scene: &Scene, name: &str) -> bool {
+    let is_first = |call: &ast::ExprCall| call.arguments.args.first().and_then(name_of) == Some(name);
+    scene.calls().iter().any(|(call, full)| full == "open" && is_first(call))
+}
+
+/// Whether something is made at the name that must not be there yet.
+fn needs_nothing_there(body: &[Stmt]) -> bool {
+    any_over_body(body, |part| match part {
+        Expr::Attribute(attribute) => matches!(
+            attribute.attr.as_str(),
+            "mkdir" | "makedirs" | "mkfifo" | "symlink" | "link" | "bind" | "copytree" | "exists" | "isfile"
+        ),
+        Expr::StringLiteral(text) => matches!(text.value.to_str(), "x" | "xb" | "x+" | "xt"),
+        _ => false,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::testing::review;
+    use super::*;
+
+    #[test]
+    fn yaml_is_loaded_as_data() {
+        let text = "import yaml\ndef f(x):\n    a = yaml.load(x)\n    b = yaml.load(x, yaml.Loader)\n    return yaml.load(x, Loader=yaml.FullLoader)\n";
+        assert_eq!(
+            review(&YamlSafeLoad, text, "f").unwrap(),
+            "import yaml\ndef f(x):\n    a = yaml.safe_load(x)\n    b = yaml.safe_load(x)\n    return yaml.safe_load(x)\n"
+        );
+        let own = "import yaml\ndef f(x):\n    return yaml.load(x, Loader=Own)\n";
+        assert_eq!(review(&YamlSafeLoad, own, "f"), None);
+        let tags =
+            "import yaml\nyaml.add_constructor('!a', g)\ndef f(x):\n    return yaml.load(x, yaml.Loader)\n";
+        assert_eq!(review(&YamlSafeLoad, tags, "f"), None);
+        let safe = "import yaml\ndef f(x):\n    return yaml.load(x, Loader=yaml.SafeLoader)\n";
+        assert_eq!(review(&YamlSafeLoad, safe, "f"), None);
+    }
+
+    #[test]
+    fn data_is_read_and_not_run() {
+        let text = "def f(text):\n    data = eval(text)\n    return data\n";
+        assert_eq!(
+            review(&LiteralEval, text, "f").unwrap(),
+            "import ast\n\ndef f(text):\n    data = ast.literal_eval(text)\n    return data\n"
+        );
+        for text in [
+            "def f(expression):\n    return eval(expression)\n",
+            "def f(text):\n    g = eval(text)\n    return g(1)\n",
+            "def f(text):\n    return eval(text, {})\n",
+            "def f(text, eval):\n    return eval(text)\n",
+            "def f(text):\n    return eval('f' + text)\n",
+        ] {
+            assert_eq!(review(&LiteralEval, text, "f"), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn hashes_say_that_they_protect_nothing() {
+        let text = "import hashlib\ndef f(x):\n    h = hashlib.sha1()\n    return hashlib.md5(x).hexdigest() + hashlib.new('md5', x).hexdigest()\n";
+        assert_eq!(
+            review(&WeakHash, text, "f").unwrap(),
+            "import hashlib\ndef f(x):\n    h = hashlib.sha1(usedforsecurity=False)\n    return hashlib.md5(x, usedforsecurity=False).hexdigest() + hashlib.new('md5', x, usedforsecurity=False).hexdigest()\n"
+        );
+        let secret = "import hashlib\ndef f(password):\n    return hashlib.md5(password)\n";
+        assert_eq!(review(&WeakHash, secret, "f"), None);
+        assert_eq!(review(&WeakHash, "import hashlib\ndef f(x):\n    return hashlib.sha256(x)\n", "f"), None);
+    }
+
+    #[test]
+    fn temporary_files_are_made_with_their_names() {
+        let text = "import tempfile\ndef f(x):\n    name = tempfile.mktemp(suffix='.txt')\n    open(name, 'w').close()\n    return name\n";
+        assert_eq!(
+            review(&Mktemp, text, "f").unwrap(),
+            "import os\nimport tempfile\ndef f(x):\n    descriptor, name = tempfile.mkstemp(suffix='.txt')\n    os.close(descriptor)\n    open(name, 'w').close()\n    return name\n"
+        );
+        let socket = "import tempfile\ndef f(x):\n    return tempfile.mktemp()\n";
+        assert_eq!(review(&Mktemp, socket, "f"), None);
+        let directory = "import os, tempfile\ndef f(x):\n    d = tempfile.mktemp()\n    os.mkdir(d)\n";
+        assert_eq!(review(&Mktemp, directory, "f"), None);
+    }
+}

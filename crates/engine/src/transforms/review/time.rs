@@ -1,0 +1,99 @@
+//! Times without a zone.
+
+use super::look::{Scene, at, is_plain, one};
+use super::{Cause, Gain, Rewrite, Transform};
+use crate::source::{Edits, Source};
+use crate::syntax::{Expr, Ranged, Stmt, ast};
+
+/// `utcnow` and `utcfromtimestamp` are deprecated; the same value is made from a time with a zone.
+#[derive(Debug)]
+pub(in crate::transforms) struct AwareDatetime;
+
+impl Transform for AwareDatetime {
+    fn name(&self) -> &'static str {
+        "aware-datetime"
+    }
+
+    fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
+        let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
+        let mut edits = source.edit();
+        let mut needs_zone = false;
+        for (call, full) in scene.calls() {
+            let Expr::Attribute(callee) = &*call.func else { continue };
+            let count = call.arguments.args.len();
+            let method = match full.as_str() {
+                "datetime.datetime.utcnow" if call.arguments.is_empty() => "now",
+                "datetime.datetime.utcfromtimestamp" if count == 1 && is_plain(call) => "fromtimestamp",
+                _ => continue,
+            };
+            let zone = if let Expr::Attribute(class) = &*callee.value {
+                format!("{}.timezone.utc", source.of(&*class.value))
+            } else {
+                needs_zone = true;
+                "timezone.utc".to_owned()
+            };
+            edits = with_zone(edits.replace(&callee.attr, method), call, &zone);
+        }
+        let edits = if needs_zone { import_zone(&scene, edits) } else { Some(edits) };
+        let why =
+            "The method is deprecated, and the value is the same when the zone is given and taken away.";
+        one(edits.and_then(Edits::finish), why, Gain::Findings)
+    }
+}
+
+fn with_zone<'s>(edits: Edits<'s>, call: &ast::ExprCall, zone: &str) -> Edits<'s> {
+    let edits = match call.arguments.iter_source_order().last() {
+        Some(last) => edits.replace(at(last.end()), format!(", {zone}")),
+        None => edits.replace(call.arguments.range(), format!("({zone})")),
+    };
+    edits.replace(at(call.end()), ".replace(tzinfo=None)")
+}
+
+/// `timezone` is imported where `datetime` is.
+fn import_zone<'s>(scene: &Scene, edits: Edits<'s>) -> Option<Edits<'s>> {
+    if scene.names.imports("timezone", "datetime.timezone") {
+        return Some(edits);
+    }
+    if !scene.names.is_free("timezone") {
+        return None;
+    }
+    let import = scene.source.body().iter().find_map(|statement| match statement {
+        Stmt::ImportFrom(import) if import.module.as_deref() == Some("datetime") && import.level == 0 => {
+            Some(import)
+        }
+        _ => None,
+    })?;
+    let last = import.names.last()?;
+    Some(edits.replace(at(last.end()), ", timezone"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::look::testing::review;
+    use super::*;
+
+    #[test]
+    fn the_zone_is_given_and_taken_away() {
+        let text = "from datetime import datetime\ndef f(x):\n    return datetime.utcnow(), datetime.utcfromtimestamp(x)\n";
+        assert_eq!(
+            review(&AwareDatetime, text, "f").unwrap(),
+            "from datetime import datetime, timezone\ndef f(x):\n    return datetime.now(timezone.utc).replace(tzinfo=None), datetime.fromtimestamp(x, timezone.utc).replace(tzinfo=None)\n"
+        );
+        let text = "import datetime as dt\ndef f():\n    return dt.datetime.utcnow()\n";
+        assert_eq!(
+            review(&AwareDatetime, text, "f").unwrap(),
+            "import datetime as dt\ndef f():\n    return dt.datetime.now(dt.timezone.utc).replace(tzinfo=None)\n"
+        );
+    }
+
+    #[test]
+    fn other_times_stay() {
+        for text in [
+            "from datetime import datetime\ndef f():\n    return datetime.now()\n",
+            "from datetime import datetime\ndef f(timezone):\n    return datetime.utcnow()\n",
+            "def f(datetime):\n    return datetime.utcnow()\n",
+        ] {
+            assert_eq!(review(&AwareDatetime, text, "f"), None, "{text}");
+        }
+    }
+}

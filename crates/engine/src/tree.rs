@@ -1,0 +1,314 @@
+//! Where code is changed: never in the user's working tree. A branch in a worktree of its own has what is kept, and a copy of
+//! it what is tried.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use tokio::process::Command;
+
+use crate::workbench::EngineError;
+
+/// The code as it would be with a proposal. It is gone when this is.
+pub(crate) struct Candidate {
+    directory: tempfile::TempDir,
+}
+
+impl Candidate {
+    /// A copy of a directory with other texts in it.
+    pub(crate) fn of(root: &Path, files: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+        let wrong = |path: &Path| {
+            let path = path.display().to_string();
+            move |source| EngineError::File { doing: "copy", path, source }
+        };
+        let directory =
+            tempfile::Builder::new().prefix("menace-candidate-").tempdir().map_err(wrong(root))?;
+        copy(root, directory.path()).map_err(wrong(root))?;
+        for (path, text) in files {
+            let place = directory.path().join(path);
+            write(&place, text).map_err(wrong(&place))?;
+        }
+        Ok(Self { directory })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        self.directory.path()
+    }
+}
+
+fn write(place: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(directory) = place.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    std::fs::write(place, text)
+}
+
+/// Directories that are no part of the code.
+const LEFT_OUT: [&str; 4] = [".git", "__pycache__", "sandbox_data", ".ruff_cache"];
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (name, kind) = (entry.file_name(), entry.file_type()?);
+        let place = to.join(&name);
+        if kind.is_symlink() {
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path())?, &place)?;
+        } else if kind.is_dir() {
+            if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
+                std::fs::create_dir(&place)?;
+                copy(&entry.path(), &place)?;
+            }
+        } else if kind.is_file() {
+            std::fs::copy(entry.path(), &place)?;
+        }
+    }
+    Ok(())
+}
+
+/// A branch, checked out where nobody works.
+#[derive(Debug)]
+pub struct Worktree {
+    /// The repository of git that has the branch.
+    git: PathBuf,
+    /// Where it is checked out.
+    checkout: PathBuf,
+    /// The part of it that is worked on.
+    root: PathBuf,
+    branch: String,
+    /// The time of all commits: the same decisions make the same commits.
+    unix_seconds: i64,
+}
+
+impl Worktree {
+    /// A branch from what is committed in the repository around a directory, checked out in `checkout`. A directory that is in
+    /// no repository gets one of its own there, with all of its files. One that is there already is taken as it is.
+    pub async fn open(
+        directory: &Path,
+        checkout: &Path,
+        branch: &str,
+        unix_seconds: i64,
+    ) -> Result<Self, EngineError> {
+        let tracked = git(directory, &["ls-files", "--error-unmatch", "."], &[]).await;
+        let prefix = git(directory, &["rev-parse", "--show-prefix"], &[]).await;
+        let (home, root) = match (tracked, prefix) {
+            (Ok(_), Ok(prefix)) => {
+                let top = git(directory, &["rev-parse", "--show-toplevel"], &[]).await?;
+                (PathBuf::from(top.trim()), checkout.join(prefix.trim()))
+            }
+            _ => (checkout.to_owned(), checkout.to_owned()),
+        };
+        let made =
+            Self { git: home, checkout: checkout.to_owned(), root, branch: branch.to_owned(), unix_seconds };
+        if checkout.join(".git").exists() {
+            return Ok(made);
+        }
+        if made.is_own() {
+            made.begin_own(directory).await?;
+        } else {
+            let place = checkout.display().to_string();
+            git(&made.git, &["worktree", "prune"], &[]).await?;
+            let exists = git(&made.git, &["rev-parse", "--verify", "--quiet", branch], &[]).await.is_ok();
+            let arguments: &[&str] = if exists {
+                &["worktree", "add", "--quiet", "--force", &place, branch]
+            } else {
+                &["worktree", "add", "--quiet", "-b", branch, &place, "HEAD"]
+            };
+            git(&made.git, arguments, &[]).await?;
+        }
+        Ok(made)
+    }
+
+    fn is_own(&self) -> bool {
+        self.git == self.checkout
+    }
+
+    async fn begin_own(&self, directory: &Path) -> Result<(), EngineError> {
+        let wrong =
+            |source| EngineError::File { doing: "copy", path: directory.display().to_string(), source };
+        std::fs::create_dir_all(&self.checkout).map_err(wrong)?;
+        copy(directory, &self.checkout).map_err(wrong)?;
+        git(&self.checkout, &["init", "--quiet", "--initial-branch", &self.branch], &[]).await?;
+        git(&self.checkout, &["add", "--all", "--force"], &[]).await?;
+        self.commit_staged("what was there").await?;
+        Ok(())
+    }
+
+    /// The code.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The branch.
+    pub fn branch(&self) -> &str {
+        &self.branch
+    }
+
+    /// The repository of git that has the branch.
+    pub fn home(&self) -> &Path {
+        &self.git
+    }
+
+    /// Writes files and commits them: the name of the commit.
+    pub async fn commit(
+        &self,
+        files: &BTreeMap<String, String>,
+        message: &str,
+    ) -> Result<String, EngineError> {
+        for (path, text) in files {
+            let place = self.root.join(path);
+            let wrong =
+                |source| EngineError::File { doing: "write", path: place.display().to_string(), source };
+            write(&place, text).map_err(wrong)?;
+            git(&self.root, &["add", "--", path], &[]).await?;
+        }
+        self.commit_staged(message).await
+    }
+
+    async fn commit_staged(&self, message: &str) -> Result<String, EngineError> {
+        let date = format!("@{} +0000", self.unix_seconds);
+        let variables = [
+            ("GIT_AUTHOR_NAME", "menace"),
+            ("GIT_AUTHOR_EMAIL", "menace@localhost"),
+            ("GIT_COMMITTER_NAME", "menace"),
+            ("GIT_COMMITTER_EMAIL", "menace@localhost"),
+            ("GIT_AUTHOR_DATE", &date),
+            ("GIT_COMMITTER_DATE", &date),
+        ];
+        let arguments =
+            ["-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--message", message];
+        git(&self.checkout, &arguments, &variables).await?;
+        self.head().await
+    }
+
+    /// The last commit.
+    pub async fn head(&self) -> Result<String, EngineError> {
+        Ok(git(&self.checkout, &["rev-parse", "HEAD"], &[]).await?.trim().to_owned())
+    }
+
+    /// Files of the part that is worked on that differ between two commits, from its root.
+    pub async fn changed(&self, from: &str, to: &str) -> Result<Vec<String>, EngineError> {
+        let names = git(&self.root, &["diff", "--name-only", "--relative", from, to], &[]).await?;
+        Ok(names.lines().map(str::to_owned).collect())
+    }
+
+    /// Takes the branch back to a commit of it, and throws away what is not committed.
+    pub async fn reset_to(&self, commit: &str) -> Result<(), EngineError> {
+        git(&self.checkout, &["reset", "--quiet", "--hard", commit], &[]).await.map(drop)
+    }
+
+    /// The messages of the commits of this branch that menace made, the newest first.
+    pub async fn messages(&self) -> Result<Vec<String>, EngineError> {
+        let log = git(&self.checkout, &["log", "--author=menace@localhost", "--format=%B%x00"], &[]).await?;
+        Ok(log
+            .split('\0')
+            .map(|message| message.trim().to_owned())
+            .filter(|message| !message.is_empty())
+            .collect())
+    }
+
+    /// Removes the checkout. The branch stays, unless nothing was committed to it.
+    pub async fn close(self, is_empty: bool) -> Result<(), EngineError> {
+        if self.is_own() {
+            return Ok(());
+        }
+        let place = self.checkout.display().to_string();
+        git(&self.git, &["worktree", "remove", "--force", &place], &[]).await?;
+        if is_empty {
+            git(&self.git, &["branch", "--quiet", "-D", &self.branch], &[]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Runs git in a directory: what it says on stdout.
+async fn git(
+    directory: &Path,
+    arguments: &[&str],
+    variables: &[(&str, &str)],
+) -> Result<String, EngineError> {
+    let failed = |problem: String| EngineError::Git { command: arguments.join(" "), problem };
+    let output = Command::new("git")
+        .arg("-C")
+        .arg(directory)
+        .args(["-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*"])
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn repository() -> tempfile::TempDir {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("part")).unwrap();
+        std::fs::write(directory.path().join("part/cart.py"), "x = 1\n").unwrap();
+        git(directory.path(), &["init", "--quiet"], &[]).await.unwrap();
+        git(directory.path(), &["add", "--all"], &[]).await.unwrap();
+        let identity = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first"];
+        git(directory.path(), &identity, &[]).await.unwrap();
+        directory
+    }
+
+    fn change() -> BTreeMap<String, String> {
+        BTreeMap::from([("cart.py".to_owned(), "x = 2\n".to_owned())])
+    }
+
+    #[tokio::test]
+    async fn a_part_of_a_repository_is_changed_on_a_branch_and_the_users_files_stay() {
+        let (home, work) = (repository().await, tempfile::tempdir().unwrap());
+        let part = home.path().join("part");
+        let checkout = work.path().join("tree");
+        let tree = Worktree::open(&part, &checkout, "menace/r_1", 1_000_000_000).await.unwrap();
+        let first = tree.commit(&change(), "a change").await.unwrap();
+        assert_eq!(std::fs::read_to_string(part.join("cart.py")).unwrap(), "x = 1\n");
+        assert_eq!(tree.messages().await.unwrap(), ["a change"]);
+        tree.close(false).await.unwrap();
+        assert!(!checkout.exists());
+        let kept = git(home.path(), &["show", "menace/r_1:part/cart.py"], &[]).await.unwrap();
+        assert_eq!(kept, "x = 2\n");
+        assert_eq!(git(home.path(), &["status", "--porcelain"], &[]).await.unwrap(), "");
+        // The same decisions make the same commits.
+        git(home.path(), &["branch", "-D", "menace/r_1"], &[]).await.unwrap();
+        let again = Worktree::open(&part, &checkout, "menace/r_1", 1_000_000_000).await.unwrap();
+        assert_eq!(again.commit(&change(), "a change").await.unwrap(), first);
+    }
+
+    #[tokio::test]
+    async fn a_directory_without_git_gets_a_repository_of_its_own_and_an_empty_branch_goes() {
+        let (plain, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(plain.path().join("cart.py"), "x = 1\n").unwrap();
+        let checkout = work.path().join("tree");
+        let tree = Worktree::open(plain.path(), &checkout, "menace/r_2", 1).await.unwrap();
+        tree.commit(&change(), "a change").await.unwrap();
+        assert_eq!(tree.messages().await.unwrap(), ["a change", "what was there"]);
+        assert!(!plain.path().join(".git").exists());
+        let home = repository().await;
+        let other = Worktree::open(home.path(), &work.path().join("other"), "menace/r_3", 1).await.unwrap();
+        other.close(true).await.unwrap();
+        assert!(git(home.path(), &["rev-parse", "--verify", "--quiet", "menace/r_3"], &[]).await.is_err());
+    }
+
+    #[test]
+    fn a_candidate_has_the_change_and_goes() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("cart.py"), "x = 1\n").unwrap();
+        std::fs::create_dir(directory.path().join("__pycache__")).unwrap();
+        let candidate = Candidate::of(directory.path(), &change()).unwrap();
+        let root = candidate.root().to_owned();
+        assert_eq!(std::fs::read_to_string(root.join("cart.py")).unwrap(), "x = 2\n");
+        assert!(!root.join("__pycache__").exists());
+        drop(candidate);
+        assert!(!root.exists());
+    }
+}

@@ -1,0 +1,178 @@
+//! Calls that a proposal never saw: drawn after it was made, from a stream of their own.
+
+use std::collections::BTreeSet;
+
+use menace_model::calls::OutcomeKind;
+use menace_runner::{Call, PlannedPreset, Planning, Target, plan};
+
+use super::Verifier;
+use crate::proposal::Proposal;
+
+/// A call that shows what a proposal is about.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The call.
+    pub call: Call,
+    /// How it ended.
+    pub kind: OutcomeKind,
+    /// The share of calls like it that ended so.
+    pub share: f64,
+}
+
+/// Calls, and which of them the proposal is about.
+pub(super) struct Drawn {
+    pub(super) calls: Vec<Call>,
+    section: String,
+    scenarios: BTreeSet<String>,
+}
+
+impl Drawn {
+    /// Whether a call is one that the proposal should make better.
+    pub(super) fn is_about(&self, call: &Call) -> bool {
+        call.section() == self.section && self.scenarios.contains(&call.circumstances.scenario)
+    }
+}
+
+/// Calls of the section under a scenario in which it does not fail, and of others.
+const BESIDE: usize = 6;
+const OF_OTHERS: usize = 3;
+/// Ordinary calls of the section: whether the same is returned.
+const ORDINARY: usize = 24;
+/// Sections of other modules that use the changed one.
+const MOST_USERS: usize = 12;
+/// At least and at most so many calls where it fails, and at most so many that take all of their time.
+const FEWEST: usize = 16;
+const MOST: usize = 400;
+const MOST_SLOW: usize = 24;
+/// Streams that are drawn from.
+const MOST_STREAMS: usize = 100;
+/// More than would be needed if each call failed as often as was seen, since some will not.
+const RESERVE: f64 = 1.6;
+
+/// Draws calls of the section, of its module, and of those that use it.
+pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]) -> Drawn {
+    let scenarios: BTreeSet<String> =
+        shown.iter().map(|one| one.call.circumstances.scenario.clone()).collect();
+    let is_where_it_fails = |preset: &PlannedPreset| scenarios.contains(&preset.circumstances.scenario);
+    let is_about = |target: &&Target| target.name() == proposal.section;
+    let about: Vec<Target> = verifier.ground.targets.iter().filter(is_about).cloned().collect();
+    let stream = |number: usize| seed(verifier.seed, &format!("{} {number}", proposal.id));
+    let mut calls = planned(verifier, &about, stream(0), &|preset| match &preset.circumstances {
+        circumstances if is_where_it_fails(preset) => circumstances.calls,
+        circumstances if circumstances.is_baseline => ORDINARY,
+        _ => BESIDE,
+    });
+    let count =
+        |calls: &[Call]| calls.iter().filter(|call| scenarios.contains(&call.circumstances.scenario)).count();
+    // The first calls of a stream have what often goes wrong: nothing, zero, less than nothing. So there are several streams,
+    // each as long as that of a run, and a failure is as frequent in them as it was there.
+    let enough = enough(shown, verifier.compared);
+    let mut number = 1;
+    while count(&calls) < enough && number < MOST_STREAMS {
+        let more = planned(verifier, &about, stream(number), &|preset| {
+            if is_where_it_fails(preset) { preset.circumstances.calls } else { 0 }
+        });
+        if more.is_empty() {
+            break;
+        }
+        calls.extend(more);
+        number += 1;
+    }
+    calls.extend(planned(verifier, &others(verifier, proposal), stream(0), &|preset| {
+        if preset.circumstances.is_baseline {
+            OF_OTHERS
+        } else {
+            usize::from(preset.circumstances.is_cheap())
+        }
+    }));
+    Drawn { calls, section: proposal.section.clone(), scenarios }
+}
+
+/// Calls of sections, so many under each preset.
+fn planned(
+    verifier: &Verifier<'_>,
+    targets: &[Target],
+    seed: u64,
+    calls: &dyn Fn(&PlannedPreset) -> usize,
+) -> Vec<Call> {
+    let presets: Vec<PlannedPreset> = verifier
+        .calls
+        .presets
+        .iter()
+        .map(|preset| {
+            let mut preset = preset.clone();
+            preset.circumstances.calls = calls(&preset);
+            preset
+        })
+        .collect();
+    let planning = Planning {
+        targets,
+        presets: &presets,
+        seed,
+        source: verifier.calls.source,
+        owners: &verifier.ground.owners,
+        given: &verifier.calls.given,
+    };
+    let plan = plan(&planning);
+    (0..plan.calls.len())
+        .filter(|number| plan.calls[*number].purpose.counts())
+        .map(|number| plan.call(number, &planning, verifier.calls.timeout))
+        .collect()
+}
+
+/// So many calls that, if they fail as often as was seen, the difference cannot be chance.
+fn enough(shown: &[Shown], compared: u64) -> usize {
+    let needed = f64::from(menace_tracker::pairs_needed(compared));
+    let share = shown.iter().map(|one| one.share).fold(f64::INFINITY, f64::min).clamp(0.01, 1.0);
+    let is_slow = shown.iter().any(|one| one.kind == OutcomeKind::Timeout);
+    let most = if is_slow { MOST_SLOW as f64 / share } else { MOST as f64 };
+    let calls = (needed * RESERVE / share).clamp(FEWEST as f64, most.clamp(FEWEST as f64, MOST as f64));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is between the fewest and the most calls"
+    )]
+    let calls = calls.ceil() as usize;
+    calls
+}
+
+/// The other sections of changed modules, and some of those that import them.
+fn others(verifier: &Verifier<'_>, proposal: &Proposal) -> Vec<Target> {
+    let inventory = &verifier.ground.scan.inventory;
+    let changed: BTreeSet<&str> = inventory
+        .modules
+        .iter()
+        .filter(|module| proposal.files.contains_key(&module.path))
+        .map(|module| module.name.as_str())
+        .collect();
+    let uses = |target: &Target| {
+        let module = inventory.modules.iter().find(|module| module.path == target.path);
+        module.is_some_and(|module| module.imports.iter().any(|name| changed.contains(name.as_str())))
+    };
+    let targets = verifier.ground.targets.iter().filter(|target| target.name() != proposal.section);
+    let (mut inside, outside): (Vec<Target>, Vec<Target>) =
+        targets.cloned().partition(|target| changed.contains(target.module.as_str()));
+    inside.extend(outside.into_iter().filter(uses).take(MOST_USERS));
+    inside
+}
+
+/// Another stream than that of the run, and of every other proposal.
+fn seed(of_run: u64, proposal: &str) -> u64 {
+    let hash = blake3::hash(format!("held out {of_run} {proposal}").as_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hash.as_bytes()[..8]);
+    u64::from_le_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seed;
+
+    #[test]
+    fn every_proposal_has_a_stream_of_its_own() {
+        assert_eq!(seed(1, "p_1"), seed(1, "p_1"));
+        assert_ne!(seed(1, "p_1"), seed(1, "p_2"));
+        assert_ne!(seed(1, "p_1"), seed(2, "p_1"));
+        assert_ne!(seed(1, "p_1"), 1);
+    }
+}

@@ -1,0 +1,17 @@
+//! Whether a proposal is better. It is kept only if every condition holds, and each is written down with its figure.
+
+mod conditions;
+mod files;
+mod findings;
+mod held_out;
+mod pace;
+mod paired;
+mod regression;
+mod suites;
+mod verifier;
+
+pub use conditions::{Condition, Conditions, Regression, State, Verdict};
+pub use files::{is_protected, protected};
+pub use held_out::Shown;
+pub use suites::Suites;
+pub use verifier::Verifier;

@@ -1,0 +1,71 @@
+//! A test that goes with a change: it fails without it and passes with it, or there is none.
+
+use std::collections::BTreeMap;
+
+use menace_model::calls::OutcomeKind;
+use menace_runner::{SuiteOutcome, TestKind, regression_test_of};
+
+use super::conditions::Regression;
+use super::paired::Pair;
+use super::{Shown, Verifier};
+use crate::proposal::Proposal;
+use crate::tree::Candidate;
+use crate::workbench::EngineError;
+
+/// Makes the test and tries it on both sides. `again` is the call that showed the failure, as it ends on both sides.
+pub(super) async fn made(
+    verifier: &Verifier<'_>,
+    proposal: &Proposal,
+    shown: &[Shown],
+    again: &[Pair],
+) -> Result<Option<Regression>, EngineError> {
+    let (Some(first), Some(pair)) = (shown.first(), again.first()) else { return Ok(None) };
+    let after = &pair.after.verdict;
+    let refused = match after.kind {
+        OutcomeKind::Ok => None,
+        OutcomeKind::Rejected => after.facts.as_ref().map(|facts| facts.exception.as_str()),
+        _ => return Ok(None),
+    };
+    let Some(text) = regression_test_of(&first.call, first.kind, &proposal.cause, refused) else {
+        return Ok(None);
+    };
+    let path = path(verifier, proposal);
+    let alone = BTreeMap::from([(path.clone(), text.clone())]);
+    let mut with_change = proposal.files.clone();
+    with_change.extend(alone.clone());
+    if ends(verifier, &alone, &path).await? != Some(TestKind::Failed) {
+        return Ok(None);
+    }
+    let is_passed = ends(verifier, &with_change, &path).await? == Some(TestKind::Passed);
+    Ok(is_passed.then_some(Regression { path, text }))
+}
+
+/// How the only test of a file ends on the code with these files in it.
+async fn ends(
+    verifier: &Verifier<'_>,
+    files: &BTreeMap<String, String>,
+    path: &str,
+) -> Result<Option<TestKind>, EngineError> {
+    let candidate = Candidate::of(verifier.root, files)?;
+    let scan = verifier.workbench.scan(candidate.root())?;
+    let outcome = verifier.workbench.tests(&scan.inventory, &[path.to_owned()]).await?;
+    Ok(match outcome {
+        SuiteOutcome::Ran { cases } => match &cases[..] {
+            [only] => Some(only.kind),
+            _ => None,
+        },
+        SuiteOutcome::Broken { .. } | SuiteOutcome::Unavailable { .. } => None,
+    })
+}
+
+/// Beside the tests that are there.
+fn path(verifier: &Verifier<'_>, proposal: &Proposal) -> String {
+    let directory = ["tests", "test"].into_iter().find(|name| verifier.root.join(name).is_dir());
+    let name: String = proposal
+        .section
+        .chars()
+        .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '_' })
+        .collect();
+    let id = proposal.id.trim_start_matches("p_");
+    format!("{}/test_menace_{name}_{}.py", directory.unwrap_or("tests"), id.get(..6).unwrap_or(id))
+}

@@ -1,0 +1,129 @@
+//! The tests of the repository, before and after.
+
+use std::collections::BTreeMap;
+
+use menace_model::inventory::Inventory;
+use menace_runner::{SuiteOutcome, TestCase, TestKind};
+
+use super::files::is_protected;
+use crate::workbench::{EngineError, Workbench};
+
+/// What the tests of the code as it is say.
+#[derive(Debug, Clone, Default)]
+pub struct Suites {
+    files: Vec<String>,
+    /// How each test ended, by its name.
+    before: BTreeMap<String, TestKind>,
+    /// Why they could not be run.
+    unavailable: Option<String>,
+}
+
+/// A proposal has to pass so often.
+const RERUNS: usize = 5;
+
+impl Suites {
+    /// Runs all test files of the code once.
+    pub async fn of(workbench: &dyn Workbench, inventory: &Inventory) -> Result<Self, EngineError> {
+        let is_test = |path: &String| {
+            let file = path.rsplit('/').next().unwrap_or(path);
+            file.starts_with("test_") || file.ends_with("_test.py")
+        };
+        let files: Vec<String> = inventory
+            .modules
+            .iter()
+            .map(|module| module.path.clone())
+            .filter(|path| is_protected(path) && is_test(path))
+            .collect();
+        if files.is_empty() {
+            return Ok(Self::default());
+        }
+        Ok(match workbench.tests(inventory, &files).await? {
+            SuiteOutcome::Ran { cases } => Self { files, before: by_name(cases), unavailable: None },
+            SuiteOutcome::Broken { reason } | SuiteOutcome::Unavailable { reason } => {
+                Self { files, before: BTreeMap::new(), unavailable: Some(reason) }
+            }
+        })
+    }
+
+    /// Tests that pass.
+    pub fn passing(&self) -> usize {
+        self.before.values().filter(|kind| **kind == TestKind::Passed).count()
+    }
+
+    /// Test files.
+    pub fn files(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Why tests cannot say anything about proposals, although there are some.
+    pub fn unavailable(&self) -> Option<&str> {
+        self.unavailable.as_deref()
+    }
+
+    /// Runs them again and again over changed code: what was found, or what is wrong.
+    pub(super) async fn compared(
+        &self,
+        workbench: &dyn Workbench,
+        inventory: &Inventory,
+    ) -> Result<Result<String, String>, EngineError> {
+        if self.files.is_empty() {
+            return Ok(Ok("there are no tests".into()));
+        }
+        if let Some(reason) = &self.unavailable {
+            return Ok(Err(format!("the tests could not be run before: {reason}")));
+        }
+        let rerun = || workbench.tests(inventory, &self.files);
+        let mut runs = 0;
+        while runs < RERUNS {
+            // Two at once; one more than needed costs nothing.
+            let (one, two) = tokio::join!(rerun(), rerun());
+            for outcome in [one?, two?] {
+                if let Some(problem) = self.wrong_with(outcome) {
+                    return Ok(Err(problem));
+                }
+                runs += 1;
+            }
+        }
+        Ok(Ok(format!("{} tests, {runs} times", self.passing())))
+    }
+
+    fn wrong_with(&self, outcome: SuiteOutcome) -> Option<String> {
+        match outcome {
+            SuiteOutcome::Ran { cases } => self.problem(&by_name(cases)),
+            SuiteOutcome::Broken { reason } | SuiteOutcome::Unavailable { reason } => Some(reason),
+        }
+    }
+
+    fn problem(&self, after: &BTreeMap<String, TestKind>) -> Option<String> {
+        self.before.iter().find_map(|(name, before)| match after.get(name) {
+            None => Some(format!("{name} is missing")),
+            Some(kind) if *before == TestKind::Passed && *kind != TestKind::Passed => {
+                Some(format!("{name} does not pass any more"))
+            }
+            Some(_) => None,
+        })
+    }
+}
+
+fn by_name(cases: Vec<TestCase>) -> BTreeMap<String, TestKind> {
+    cases.into_iter().map(|case| (format!("{}::{}", case.place, case.name), case.kind)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tests_that_vanish_or_fail_are_noticed_and_those_that_failed_before_are_not() {
+        let before = BTreeMap::from([("a".to_owned(), TestKind::Passed), ("b".to_owned(), TestKind::Failed)]);
+        let suites = Suites { files: vec!["test_a.py".into()], before: before.clone(), unavailable: None };
+        assert_eq!(suites.problem(&before), None);
+        let fixed = BTreeMap::from([("a".to_owned(), TestKind::Passed), ("b".to_owned(), TestKind::Passed)]);
+        assert_eq!(suites.problem(&fixed), None);
+        let gone = BTreeMap::from([("a".to_owned(), TestKind::Passed)]);
+        assert_eq!(suites.problem(&gone).unwrap(), "b is missing");
+        let skipped =
+            BTreeMap::from([("a".to_owned(), TestKind::Skipped), ("b".to_owned(), TestKind::Failed)]);
+        assert_eq!(suites.problem(&skipped).unwrap(), "a does not pass any more");
+    }
+}

@@ -1,0 +1,76 @@
+//! Calls that belong to no run: made as a run makes them, and answered in their order.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use menace_sandbox::SandboxError;
+use tokio::task::JoinSet;
+
+use crate::call::Call;
+use crate::circumstances::Proof;
+use crate::execute::Execute;
+use crate::minimise::{outcome_of, outcomes_of_batch};
+use crate::outcome::CallOutcome;
+
+/// Calls that share an import.
+const LARGEST_BATCH: usize = 16;
+
+/// Makes calls, a bounded number at once. What starves a machine is made after all others, so that nobody else feels it.
+pub async fn make_calls(
+    executor: &Arc<dyn Execute>,
+    calls: &[Call],
+    parallel: usize,
+) -> Result<Vec<CallOutcome>, SandboxError> {
+    let starves = |call: &Call| call.circumstances.proofs.contains(&Proof::Starved);
+    let numbered: Vec<(usize, &Call)> = calls.iter().enumerate().collect();
+    let (starving, others): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, call)| starves(call));
+    let mut outcomes: Vec<Option<CallOutcome>> = vec![None; calls.len()];
+    for group in [others, starving] {
+        let mut batches = batches(&group);
+        let mut under_way = JoinSet::new();
+        loop {
+            let room = batches.front().map_or(0, |batch| parallel * batch[0].1.circumstances.places());
+            while under_way.len() < room.max(1) {
+                let Some(batch) = batches.pop_front() else { break };
+                let executor = Arc::clone(executor);
+                under_way.spawn(async move {
+                    let (numbers, calls): (Vec<usize>, Vec<Call>) = batch.into_iter().unzip();
+                    let made = match &calls[..] {
+                        [alone] => outcome_of(&executor, alone).await.map(|outcome| vec![outcome]),
+                        together => outcomes_of_batch(&executor, together).await,
+                    };
+                    (numbers, made)
+                });
+            }
+            let Some(finished) = under_way.join_next().await else { break };
+            let (numbers, made) =
+                finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
+            for (number, outcome) in numbers.into_iter().zip(made?) {
+                outcomes[number] = Some(outcome);
+            }
+        }
+    }
+    let lost = || SandboxError::Protocol("a call was not answered".into());
+    outcomes.into_iter().map(|outcome| outcome.ok_or_else(lost)).collect()
+}
+
+/// Calls that can be made together: neighbours of one module in the same circumstances.
+fn batches(calls: &[(usize, &Call)]) -> VecDeque<Vec<(usize, Call)>> {
+    let mut all: VecDeque<Vec<(usize, Call)>> = VecDeque::new();
+    for (number, call) in calls {
+        let is_alone = |call: &Call| call.needs_world || call.examples || call.across;
+        let fits = all.back().is_some_and(|batch| {
+            let (_, first) = &batch[0];
+            batch.len() < LARGEST_BATCH
+                && first.module == call.module
+                && first.circumstances == call.circumstances
+                && !is_alone(first)
+                && !is_alone(call)
+        });
+        match all.back_mut().filter(|_| fits) {
+            Some(batch) => batch.push((*number, (*call).clone())),
+            None => all.push_back(vec![(*number, (*call).clone())]),
+        }
+    }
+    all
+}

@@ -1,0 +1,79 @@
+//! What happens in runs, in order.
+
+use menace_model::ids::RunId;
+use sea_orm::ActiveValue::{NotSet, Set};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::entities::event;
+use crate::{Store, StoreError};
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EventRecord {
+    /// Its number, over all runs.
+    pub id: u64,
+    /// The run.
+    pub run: String,
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    /// What kind of thing, such as `patch:kept`.
+    pub kind: String,
+    /// What is known about it.
+    pub detail: Value,
+}
+
+impl Store {
+    /// Notes that something happened: its number.
+    pub async fn add_event(
+        &self,
+        run: &RunId,
+        at_ms: i64,
+        kind: &str,
+        detail: &Value,
+    ) -> Result<u64, StoreError> {
+        let row = event::ActiveModel {
+            id: NotSet,
+            run: Set(run.to_string()),
+            at_ms: Set(at_ms),
+            kind: Set(kind.to_owned()),
+            detail: Set(detail.to_string()),
+        };
+        let added = event::Entity::insert(row).exec(self.connection()).await;
+        Ok(added.map_err(StoreError::query("store an event"))?.last_insert_id.cast_unsigned())
+    }
+
+    /// When something last happened in a run.
+    pub async fn last_event_ms(&self, run: &RunId) -> Result<Option<i64>, StoreError> {
+        let row = event::Entity::find()
+            .filter(event::Column::Run.eq(run.to_string()))
+            .order_by_desc(event::Column::Id)
+            .one(self.connection())
+            .await
+            .map_err(StoreError::query("read the last event"))?;
+        Ok(row.map(|row| row.at_ms))
+    }
+
+    /// What happened in a run after the event with this number, at most so much.
+    pub async fn events(&self, run: &RunId, after: u64, most: u64) -> Result<Vec<EventRecord>, StoreError> {
+        let rows = event::Entity::find()
+            .filter(event::Column::Run.eq(run.to_string()))
+            .filter(event::Column::Id.gt(after.cast_signed()))
+            .order_by_asc(event::Column::Id)
+            .limit(most)
+            .all(self.connection())
+            .await
+            .map_err(StoreError::query("read events"))?;
+        rows.into_iter()
+            .map(|row| {
+                let detail = serde_json::from_str(&row.detail).map_err(|error| StoreError::Content {
+                    what: format!("event {}", row.id),
+                    reason: error.to_string(),
+                })?;
+                let id = row.id.cast_unsigned();
+                Ok(EventRecord { id, run: row.run, at_ms: row.at_ms, kind: row.kind, detail })
+            })
+            .collect()
+    }
+}

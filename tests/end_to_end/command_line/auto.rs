@@ -1,0 +1,182 @@
+//! `menace auto`: what is better is kept on a branch, everything else is not, and a model is one who proposes.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use menace_tests::{Outcome, Tree};
+use serde_json::{Value, json};
+
+const SHOP: &str = "\"\"\"A shop.\"\"\"\n\n\ndef mean(prices: list[float]) -> float:\n    \"\"\"The mean of prices.\"\"\"\n    return sum(prices) / len(prices)\n";
+const TEST: &str = "from shop import mean\n\n\ndef test_mean():\n    assert mean([1.0, 3.0]) == 2.0\n";
+
+/// A repository of git with a function that fails, and a test that passes.
+fn shop() -> Tree {
+    let tree = Tree::with(&[("shop.py", SHOP), ("tests/test_shop.py", TEST)]);
+    let repository = tree.repository();
+    git(&repository, &["init", "--quiet", "--initial-branch", "main"]);
+    git(&repository, &["add", "--all"]);
+    git(&repository, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first"]);
+    tree
+}
+
+fn git(directory: &Path, arguments: &[&str]) -> String {
+    let output = Command::new("git").arg("-C").arg(directory).args(arguments).output().unwrap();
+    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// A loop that is as short as one can be.
+fn auto(tree: &Tree, more: &[&str], variables: &[(&str, &str)]) -> Outcome {
+    let arguments =
+        ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1", "--json"];
+    let all = arguments.into_iter().chain(more.iter().copied());
+    let mut invocation = tree.reading("auto", all).wall_limit(Duration::from_mins(4));
+    for (name, value) in variables {
+        invocation = invocation.variable(name, value);
+    }
+    invocation.run()
+}
+
+fn report(outcome: &Outcome) -> Value {
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+fn kept(report: &Value) -> Vec<&Value> {
+    report["patches"].as_array().unwrap().iter().filter(|patch| patch["state"] == "kept").collect()
+}
+
+#[test]
+fn what_is_better_is_a_commit_on_a_branch_with_its_figures_and_a_test() {
+    let tree = shop();
+    let report = report(&auto(&tree, &[], &[]));
+    let kept = kept(&report);
+    assert_eq!(kept.len(), 1, "{}", report["patches"]);
+    assert_eq!(kept[0]["section"], "shop:mean");
+    let repository = tree.repository();
+    // The user's files are as they were.
+    assert_eq!(read(&tree.repository().join("shop.py")), SHOP);
+    assert_eq!(git(&repository, &["status", "--porcelain"]), "");
+    let branch = report["branch"].as_str().unwrap();
+    let message = git(&repository, &["log", "-1", "--format=%B", branch]);
+    for part in ["better on calls it never saw", "tests that passed pass: 1 tests", "Menace-Patch: p_"] {
+        assert!(message.contains(part), "{message}");
+    }
+    let names = git(&repository, &["diff", "--name-only", "main", branch]);
+    assert!(names.contains("shop.py") && names.contains("tests/test_menace_shop_mean_"), "{names}");
+    let run = report["run"].as_str().unwrap();
+    let page = read(&tree.work().join(format!("sandbox_data/auto/{run}/report.html")));
+    assert!(page.contains("<svg") && page.contains("must not be empty"));
+    let flags = read(&tree.work().join("sandbox_data/alignment_flags.jsonl"));
+    assert_eq!(flags.lines().count(), 1, "{flags}");
+    // It is remembered, and can be looked at.
+    let memories = tree.menace(["memory", "list", "--json"]).run();
+    assert!(
+        memories.stdout.contains("ERROR_FIX") && memories.stdout.contains("shop:mean"),
+        "{}",
+        memories.stdout
+    );
+    let id = kept[0]["proposal"].as_str().unwrap();
+    let shown = tree.menace(["patches", "show", id]).run();
+    assert!(shown.stdout.contains("better on calls it never saw"), "{}", shown.stdout);
+    assert_eq!(tree.menace(["patches", "revert", id, "--reason", "wrong"]).run().code, Some(0));
+    assert_eq!(tree.menace(["patches", "revert", id, "--reason", "wrong"]).run().code, Some(2));
+}
+
+#[test]
+fn nothing_to_go_on_with_is_said_and_tests_that_cannot_run_are_no_proof() {
+    let tree = shop();
+    let none = tree.menace(["auto", "--recover"]).run();
+    assert_eq!(none.code, Some(2));
+    assert!(none.stderr.contains("no loop is left unfinished"), "{}", none.stderr);
+    let without = tree.reading("auto", ["--python", "/nowhere/python3"]).run();
+    assert_ne!(without.code, Some(0));
+    assert!(without.stderr.contains("hint:"), "{}", without.stderr);
+}
+
+/// Answers every question with the next of these texts, and the last for ever: where it is, and how often it was asked.
+fn model(answers: Vec<String>) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            let answer = answers.get(number).or(answers.last()).unwrap();
+            // A client that has gone is no matter here.
+            let _ = answered(&stream, answer);
+        }
+    });
+    (address, asked)
+}
+
+fn answered(mut stream: &TcpStream, answer: &str) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap_or(0);
+        }
+        if line.trim().is_empty() {
+            break;
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let usage = json!({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}});
+    let said = json!({"choices": [{"delta": {"content": answer}}]});
+    write!(
+        stream,
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\ndata: {said}\n\ndata: {usage}\n\ndata: [DONE]\n\n"
+    )
+}
+
+fn replaced(body: &str) -> String {
+    format!(
+        "Mended.\nshop.py\n<<<<<<< SEARCH\n    return sum(prices) / len(prices)\n=======\n{body}>>>>>>> REPLACE\n"
+    )
+}
+
+#[test]
+fn a_model_is_told_what_was_wrong_and_what_is_right_is_kept() {
+    let tree = shop();
+    let hides =
+        "    try:\n        return sum(prices) / len(prices)\n    except Exception:\n        return 0.0\n";
+    let right =
+        "    if not prices:\n        raise ValueError(\"no prices\")\n    return sum(prices) / len(prices)\n";
+    let (address, asked) = model(vec!["I cannot do that.".into(), replaced(hides), replaced(right)]);
+    let variables = [
+        ("OPENAI_BASE_URL", address.as_str()),
+        ("SANDBOX_MODEL", "scripted"),
+        ("SANDBOX_PROPOSERS", "llm"),
+        ("SANDBOX_MODEL_PRICES", "scripted=1/1"),
+        ("SANDBOX_MODEL_REQUESTS_PER_MINUTE", "0"),
+    ];
+    let report = report(&auto(&tree, &["--max-cost", "1"], &variables));
+    let kept = kept(&report);
+    assert_eq!(kept.len(), 1, "{}", report["patches"]);
+    assert_eq!(kept[0]["proposer"], "llm:scripted");
+    let states: Vec<&Value> =
+        report["patches"].as_array().unwrap().iter().map(|patch| &patch["state"]).collect();
+    assert_eq!(states, ["rejected", "kept"]);
+    assert_eq!(report["cost"]["tokens"], 45);
+    // The third question says what came of the second answer.
+    let run = report["run"].as_str().unwrap();
+    let answers = read(&tree.work().join(format!("sandbox_data/auto/{run}/answers.jsonl")));
+    let third: Value = serde_json::from_str(answers.lines().nth(2).unwrap()).unwrap();
+    let prompt = third["request"]["messages"][1]["content"].as_str().unwrap();
+    assert!(prompt.contains("handlers of everything") && prompt.contains("except Exception"), "{prompt}");
+    assert_eq!(asked.load(Ordering::SeqCst), 3);
+}

@@ -95,7 +95,8 @@ def warm_up(names):
         try:
             __import__(name)
         except ImportError:
-            # An interpreter that was built without a part of the standard library; what needs it will say so.
+            # A member that is no module, or an interpreter that was built without a part of the standard library; what
+            # needs it will say so.
             pass
     find_temporary_directory()
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use menace_model::calls::Described;
 use menace_model::inventory::Inventory;
-use menace_runner::{Call, CallOutcome, Failure, RunReport, Target};
+use menace_runner::{Call, Failure, RunReport, Target, Verdict};
 
 use crate::transforms::{Cause, Failed};
 use crate::verify::Shown;
@@ -54,7 +54,7 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
     Some(Reason {
         section: failure.section.clone(),
         summary,
-        shown: vec![Shown { call, kind: failure.kind, share }],
+        shown: vec![Shown { call, seen: failure.verdict().clone(), share }],
         weight: share * (2.0 - worth.clamp(-1.0, 1.0)),
     })
 }
@@ -85,9 +85,8 @@ fn of_findings(inventory: &Inventory) -> Vec<Reason> {
     found
 }
 
-/// Where a change has to be made, and why: what came of the call just now says it.
-pub fn cause(target: &Target, call: &Call, outcome: &CallOutcome) -> (String, Cause) {
-    let verdict = &outcome.verdict;
+/// Where a change has to be made, and why: what came of the call says it.
+pub fn cause(target: &Target, call: &Call, verdict: &Verdict) -> (String, Cause) {
     let (path, line) = verdict.frame().unwrap_or((target.path.as_str(), 0));
     let exception = verdict.facts.as_ref().map(|facts| {
         let name = facts.exception.as_str();

@@ -15,14 +15,18 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
-    /// A copy of a directory with other texts in it.
-    pub(crate) fn of(root: &Path, files: &BTreeMap<String, String>) -> Result<Self, EngineError> {
+    /// A copy of a directory with other texts in it, somewhere in `scratch`.
+    pub(crate) fn of(
+        root: &Path,
+        scratch: &Path,
+        files: &BTreeMap<String, String>,
+    ) -> Result<Self, EngineError> {
         let wrong = |path: &Path| {
             let path = path.display().to_string();
             move |source| EngineError::File { doing: "copy", path, source }
         };
         let directory =
-            tempfile::Builder::new().prefix("menace-candidate-").tempdir().map_err(wrong(root))?;
+            tempfile::Builder::new().prefix("candidate-").tempdir_in(scratch).map_err(wrong(scratch))?;
         copy(root, directory.path()).map_err(wrong(root))?;
         for (path, text) in files {
             let place = directory.path().join(path);
@@ -99,6 +103,7 @@ impl Worktree {
         };
         let made =
             Self { git: home, checkout: checkout.to_owned(), root, branch: branch.to_owned(), unix_seconds };
+        made.clear_scratch()?;
         if checkout.join(".git").exists() {
             return Ok(made);
         }
@@ -116,6 +121,23 @@ impl Worktree {
             git(&made.git, arguments, &[]).await?;
         }
         Ok(made)
+    }
+
+    /// Where copies are made. What a killed run left there is removed when it is opened again.
+    pub fn scratch(&self) -> PathBuf {
+        self.checkout.with_file_name("candidates")
+    }
+
+    fn clear_scratch(&self) -> Result<(), EngineError> {
+        let scratch = self.scratch();
+        let wrong = |doing| {
+            let path = scratch.display().to_string();
+            move |source| EngineError::File { doing, path, source }
+        };
+        if scratch.exists() {
+            std::fs::remove_dir_all(&scratch).map_err(wrong("remove"))?;
+        }
+        std::fs::create_dir_all(&scratch).map_err(wrong("make"))
     }
 
     fn is_own(&self) -> bool {
@@ -208,6 +230,8 @@ impl Worktree {
 
     /// Removes the checkout. The branch stays, unless nothing was committed to it.
     pub async fn close(self, is_empty: bool) -> Result<(), EngineError> {
+        // It is empty but for what could not be removed, which nobody needs.
+        drop(std::fs::remove_dir_all(self.scratch()));
         if self.is_own() {
             return Ok(());
         }
@@ -304,7 +328,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("cart.py"), "x = 1\n").unwrap();
         std::fs::create_dir(directory.path().join("__pycache__")).unwrap();
-        let candidate = Candidate::of(directory.path(), &change()).unwrap();
+        let scratch = tempfile::tempdir().unwrap();
+        let candidate = Candidate::of(directory.path(), scratch.path(), &change()).unwrap();
         let root = candidate.root().to_owned();
         assert_eq!(std::fs::read_to_string(root.join("cart.py")).unwrap(), "x = 2\n");
         assert!(!root.join("__pycache__").exists());

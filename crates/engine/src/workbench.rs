@@ -2,11 +2,12 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use menace_analysis::scan::Scan;
 use menace_model::inventory::Inventory;
-use menace_runner::{Execute, GivenStub, Owners, PlannedPreset, Source, SuiteOutcome, Target};
+use menace_runner::{Execute, GivenStub, PlannedPreset, Source, SuiteOutcome};
 use menace_sandbox::SandboxError;
 use thiserror::Error;
 
@@ -52,22 +53,15 @@ pub trait Workbench: Send + Sync {
     fn scan(&self, root: &Path) -> Result<Scan, EngineError>;
     /// Somebody who makes calls of the code that is in the root of an inventory now.
     async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn Execute>, EngineError>;
-    /// Runs test files of the code in a directory.
-    async fn tests(&self, inventory: &Inventory, files: &[String]) -> Result<SuiteOutcome, EngineError>;
+    /// Runs test files of the code in a directory, all of them within a time.
+    async fn tests(
+        &self,
+        inventory: &Inventory,
+        files: &[String],
+        within: Duration,
+    ) -> Result<SuiteOutcome, EngineError>;
     /// How many calls at once are worth it.
     fn parallel(&self) -> usize;
-}
-
-/// Code as it is now: what it consists of, and who makes calls of it.
-pub struct Ground {
-    /// What it consists of.
-    pub scan: Scan,
-    /// What can be called, described.
-    pub targets: Vec<Target>,
-    /// Objects that could be made.
-    pub owners: Owners,
-    /// Who makes calls.
-    pub executor: Arc<dyn Execute>,
 }
 
 /// How calls are planned.
@@ -80,24 +74,7 @@ pub struct Calls {
     /// What the others are chosen from.
     pub source: Source,
     /// How long one may take.
-    pub timeout: std::time::Duration,
+    pub timeout: Duration,
     /// Only these modules, by path; none means all.
     pub modules: Vec<String>,
-}
-
-impl Ground {
-    /// Reads what is in a directory and asks what can be called.
-    pub async fn of(
-        workbench: &dyn Workbench,
-        root: &Path,
-        modules: &[String],
-        seed: u64,
-    ) -> Result<Self, EngineError> {
-        let scan = workbench.scan(root)?;
-        let executor = workbench.executor(&scan.inventory).await?;
-        let mut targets = menace_runner::targets(&scan.inventory, modules);
-        menace_runner::describe(&executor, &mut targets).await?;
-        let owners = menace_runner::find_owners(&executor, &targets, seed).await?;
-        Ok(Self { scan, targets, owners, executor })
-    }
 }

@@ -101,6 +101,13 @@ impl Measures {
     }
 }
 
+impl Measures {
+    /// How often the harness saw something of a kind; nothing if it did not say what it saw.
+    pub(crate) fn saw(&self, kind: &str) -> Option<u64> {
+        self.seen.as_object().map(|seen| seen.get(kind).and_then(Value::as_u64).unwrap_or(0))
+    }
+}
+
 fn beginning(text: &str) -> String {
     let end = (0..=KEPT_OUTPUT.min(text.len())).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
     text[..end].to_owned()

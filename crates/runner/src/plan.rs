@@ -7,7 +7,7 @@ use menace_model::calls::Described;
 
 use crate::call::{Call, needs_world};
 use crate::chance::Chance;
-use crate::circumstances::Circumstances;
+use crate::circumstances::{Circumstances, Proof};
 use crate::owners::Owners;
 use crate::stubs::{Constructors, Source, Strategy, Stub, stub};
 use crate::target::Target;
@@ -137,7 +137,7 @@ pub fn plan(planning: &Planning<'_>) -> Plan {
             planner.plan.impossible.insert(index, "nobody has asked what it takes".into());
         }
     }
-    for preset in 0..planning.presets.len() {
+    for preset in in_order(planning.presets) {
         for target in 0..planning.targets.len() {
             planner.cell(target, preset);
         }
@@ -146,6 +146,23 @@ pub fn plan(planning: &Planning<'_>) -> Plan {
         }
     }
     planner.plan
+}
+
+/// What is compared with comes first, then what may wait for others for long, so that something else is done meanwhile, and
+/// what nobody else may feel comes last.
+fn in_order(presets: &[PlannedPreset]) -> Vec<usize> {
+    let rank = |index: &usize| {
+        let circumstances = &presets[*index].circumstances;
+        match circumstances {
+            _ if circumstances.is_baseline => 0,
+            _ if circumstances.proofs.contains(&Proof::Starved) => 3,
+            _ if circumstances.disturbs_network() => 1,
+            _ => 2,
+        }
+    };
+    let mut order: Vec<usize> = (0..presets.len()).collect();
+    order.sort_by_key(rank);
+    order
 }
 
 struct Planner<'a> {

@@ -144,6 +144,11 @@ impl Failure {
         self.example.as_ref()
     }
 
+    /// What came of the example.
+    pub fn verdict(&self) -> &Verdict {
+        &self.verdict
+    }
+
     /// What is said about a failure is said about the input that is shown with it.
     pub(crate) fn show(&mut self, shown: Shown) {
         self.number = usize::try_from(shown.number).unwrap_or(usize::MAX);

@@ -290,10 +290,25 @@ impl Execution<'_> {
         batch
     }
 
-    /// What fails without anything done to it says nothing about what is done.
+    /// What fails without anything done to it says nothing about what is done, and neither does what is done to others that
+    /// the same call does not ask.
     fn is_pointless(&self, number: usize) -> Option<&'static str> {
-        let pair = self.outcomes.get(&self.plan.calls[number].pair?)?;
-        (!pair.verdict.kind.is_success()).then_some("it fails without it, too")
+        let planned = &self.plan.calls[number];
+        let pair = self.outcomes.get(&planned.pair?)?;
+        if !pair.verdict.kind.is_success() {
+            return Some("it fails without it, too");
+        }
+        let circumstances = &self.planning.presets[planned.preset].circumstances;
+        let looks_outside = needs_world(&self.planning.targets[planned.target]);
+        let can_happen = |proof: &Proof| match proof {
+            Proof::Delayed | Proof::Disturbed | Proof::Upstream => !asks_nobody(pair),
+            Proof::Drifted => planned.stub.drifted > 0 || !asks_nobody(pair),
+            Proof::Faulted => looks_outside || !writes_nothing(pair),
+            Proof::Overlap | Proof::Starved | Proof::Memory | Proof::Disk | Proof::Deadline => true,
+        };
+        let proofs = &circumstances.proofs;
+        let cannot = !proofs.is_empty() && !proofs.iter().any(can_happen);
+        cannot.then_some("it asks nobody and writes nothing that this could happen to")
     }
 
     async fn finish_one(
@@ -327,6 +342,16 @@ impl Execution<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether a call was seen to ask for no connection. What it would be given a network for is just that.
+fn asks_nobody(outcome: &CallOutcome) -> bool {
+    outcome.measures.as_ref().is_some_and(|measures| measures.flows.is_empty() && measures.saw("connections") == Some(0))
+}
+
+/// Whether a call was seen to open no file for writing.
+fn writes_nothing(outcome: &CallOutcome) -> bool {
+    outcome.measures.as_ref().is_some_and(|measures| measures.saw("files") == Some(0))
 }
 
 /// In the order of the plan. A call of which something else came when it was repeated is flaky.

@@ -1,5 +1,7 @@
 //! From import statements to edges between the repository's modules.
 
+use std::collections::BTreeSet;
+
 use menace_model::inventory::{Import, ImportKind};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -24,6 +26,8 @@ pub(crate) struct ResolvedImports {
     pub(crate) edges: Vec<Edge>,
     /// Top-level names that are no modules of this repository, sorted.
     pub(crate) external: Vec<String>,
+    /// What is executed of them when the module is imported, with all dots, sorted. Members are there too: they may be modules.
+    pub(crate) foreign: Vec<String>,
 }
 
 impl ResolvedImports {
@@ -59,6 +63,7 @@ pub(crate) fn resolve_imports(
 ) -> ResolvedImports {
     let mut edges: FxHashMap<usize, Edge> = FxHashMap::default();
     let mut external: FxHashSet<&str> = FxHashSet::default();
+    let mut foreign: BTreeSet<String> = BTreeSet::new();
     for import in imports {
         match target_of(import, importer, name, is_package, index) {
             Some(target) if target == importer => {}
@@ -68,7 +73,14 @@ pub(crate) fn resolve_imports(
                     .and_modify(|edge| edge.add(import))
                     .or_insert_with(|| Edge::new(target, import));
             }
-            None if import.level == 0 => external.extend(import.module.split('.').next()),
+            None if import.level == 0 => {
+                external.extend(import.module.split('.').next());
+                if matches!(import.kind, ImportKind::Always | ImportKind::Conditional) {
+                    foreign.insert(import.module.clone());
+                    let member = import.member.as_deref().filter(|member| *member != "*");
+                    foreign.extend(member.map(|member| format!("{}.{member}", import.module)));
+                }
+            }
             None => {}
         }
     }
@@ -77,7 +89,7 @@ pub(crate) fn resolve_imports(
     let mut external: Vec<String> =
         external.into_iter().filter(|package| !package.is_empty()).map(str::to_owned).collect();
     external.sort_unstable();
-    ResolvedImports { edges, external }
+    ResolvedImports { edges, external, foreign: foreign.into_iter().collect() }
 }
 
 /// The module of this repository that an import statement imports.

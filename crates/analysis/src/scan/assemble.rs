@@ -178,6 +178,7 @@ fn module(
         imports: imported,
         import_edges: imports.named(names),
         external_imports: imports.external.clone(),
+        foreign_imports: imports.foreign.clone(),
         sections: facts.sections,
         lines: facts.lines,
         maintainability: facts.maintainability,

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
-use menace_model::inventory::{Inventory, Module};
+use menace_model::inventory::{Import, ImportKind, Inventory, Module};
 use menace_runner::{Execute, roots};
 use menace_sandbox::native::{NativeBackend, NativeOptions, ZygoteOptions, Zygotes};
 
@@ -31,18 +31,38 @@ impl Calling {
 }
 
 /// What is imported before the first call, so that no call has to. Everything in it makes every call dearer, because a
-/// copy of an interpreter costs what the interpreter holds, so it is what at least every third module imports.
+/// copy of an interpreter costs what the interpreter holds, so it is what comes along with at least every third module,
+/// by itself or by what it imports.
 fn imported(inventory: &Inventory, called: &[String]) -> Vec<String> {
+    let by_name: BTreeMap<&str, &Module> =
+        inventory.modules.iter().map(|module| (module.name.as_str(), module)).collect();
     let is_called = |module: &&Module| called.is_empty() || called.contains(&module.path);
     let mut modules = 0;
     let mut importers: BTreeMap<&str, usize> = BTreeMap::new();
     for module in inventory.modules.iter().filter(is_called) {
         modules += 1;
-        for name in module.external_imports.iter().collect::<BTreeSet<_>>() {
+        let foreign = along_with(module, &by_name).into_iter().flat_map(|module| &module.foreign_imports);
+        for name in foreign.collect::<BTreeSet<_>>() {
             *importers.entry(name).or_default() += 1;
         }
     }
     importers.into_iter().filter(|(_, count)| count * 3 >= modules).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// All modules of the repository that are executed when one is imported: itself, the packages that it is in, what they import.
+fn along_with<'a>(module: &'a Module, by_name: &BTreeMap<&str, &'a Module>) -> Vec<&'a Module> {
+    let (mut seen, mut open, mut along) = (BTreeSet::new(), vec![module.name.as_str()], Vec::new());
+    while let Some(name) = open.pop() {
+        if !seen.insert(name) {
+            continue;
+        }
+        open.extend(name.rsplit_once('.').map(|(package, _)| package));
+        let Some(module) = by_name.get(name) else { continue };
+        let at_once = |import: &&Import| matches!(import.kind, ImportKind::Always | ImportKind::Conditional);
+        open.extend(module.import_edges.iter().filter(at_once).map(|import| import.module.as_str()));
+        along.push(*module);
+    }
+    along
 }
 
 /// One thread is enough: the work is done by other processes.

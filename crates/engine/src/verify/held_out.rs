@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use menace_model::calls::OutcomeKind;
-use menace_runner::{Call, PlannedPreset, Planning, Target, plan};
+use menace_runner::{Call, PlannedPreset, Planning, Target, Verdict, plan};
 
 use super::Verifier;
 use crate::proposal::Proposal;
@@ -13,8 +13,8 @@ use crate::proposal::Proposal;
 pub struct Shown {
     /// The call.
     pub call: Call,
-    /// How it ended.
-    pub kind: OutcomeKind,
+    /// What came of it.
+    pub seen: Verdict,
     /// The share of calls like it that ended so.
     pub share: f64,
 }
@@ -48,6 +48,7 @@ const MOST_SLOW: usize = 24;
 const MOST_STREAMS: usize = 100;
 /// More than would be needed if each call failed as often as was seen, since some will not.
 const RESERVE: f64 = 1.6;
+const SLOW_RESERVE: f64 = 1.25;
 
 /// Draws calls of the section, of its module, and of those that use it.
 pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]) -> Drawn {
@@ -85,7 +86,21 @@ pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]
             usize::from(preset.circumstances.is_cheap())
         }
     }));
+    if is_slow(shown) {
+        calls.iter_mut().filter(|call| !call.circumstances.disturbs_network()).for_each(hurry);
+    }
     Drawn { calls, section: proposal.section.clone(), scenarios }
+}
+
+/// Whether it is about calls that do not end.
+fn is_slow(shown: &[Shown]) -> bool {
+    shown.iter().any(|one| one.seen.kind == OutcomeKind::Timeout)
+}
+
+/// What does not end is waited for each time, before and maybe after: half of the time that calls have is enough to tell it from
+/// what ends, and both sides have the same.
+fn hurry(call: &mut Call) {
+    call.timeout_ms = call.timeout_ms.div_ceil(2);
 }
 
 /// Calls of sections, so many under each preset.
@@ -124,9 +139,9 @@ fn planned(
 fn enough(shown: &[Shown], compared: u64) -> usize {
     let needed = f64::from(menace_tracker::pairs_needed(compared));
     let share = shown.iter().map(|one| one.share).fold(f64::INFINITY, f64::min).clamp(0.01, 1.0);
-    let is_slow = shown.iter().any(|one| one.kind == OutcomeKind::Timeout);
-    let most = if is_slow { MOST_SLOW as f64 / share } else { MOST as f64 };
-    let calls = (needed * RESERVE / share).clamp(FEWEST as f64, most.clamp(FEWEST as f64, MOST as f64));
+    let (most, reserve) =
+        if is_slow(shown) { (MOST_SLOW as f64 / share, SLOW_RESERVE) } else { (MOST as f64, RESERVE) };
+    let calls = (needed * reserve / share).clamp(FEWEST as f64, most.clamp(FEWEST as f64, MOST as f64));
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

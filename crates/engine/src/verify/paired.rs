@@ -7,6 +7,8 @@ use menace_model::calls::OutcomeKind;
 use menace_runner::{Call, CallOutcome, Execute, Proof, make_calls};
 use menace_sandbox::SandboxError;
 
+use super::held_out::Shown;
+
 /// A call of both versions.
 #[derive(Debug, Clone)]
 pub(crate) struct Pair {
@@ -31,6 +33,19 @@ pub(crate) async fn paired(
     parallel: usize,
 ) -> Result<Vec<Pair>, SandboxError> {
     in_turns(before, after, calls, (TURN, parallel)).await
+}
+
+/// Calls that showed something, of the new code. What came of them before is known.
+pub(crate) async fn shown_again(
+    after: &Arc<dyn Execute>,
+    shown: &[Shown],
+    parallel: usize,
+) -> Result<Vec<Pair>, SandboxError> {
+    let calls: Vec<Call> = shown.iter().map(|one| one.call.clone()).collect();
+    let outcomes = make_calls(after, &calls, parallel).await?;
+    let before = |one: &Shown| CallOutcome { verdict: one.seen.clone(), measures: None };
+    let both = calls.into_iter().zip(shown).zip(outcomes);
+    Ok(both.map(|((call, one), after)| Pair { call, before: before(one), after }).collect())
 }
 
 /// The same, nobody beside a call and in short turns, for what is said about times.

@@ -1,6 +1,7 @@
 //! A test that goes with a change: it fails without it and passes with it, or there is none.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use menace_model::calls::OutcomeKind;
 use menace_runner::{SuiteOutcome, TestKind, regression_test_of};
@@ -11,6 +12,9 @@ use super::{Shown, Verifier};
 use crate::proposal::Proposal;
 use crate::tree::Candidate;
 use crate::workbench::EngineError;
+
+/// How long one test may take: longer than any call, so that one that waits for a call sees how it ends.
+const LONGEST: Duration = Duration::from_secs(60);
 
 /// Makes the test and tries it on both sides. `again` is the call that showed the failure, as it ends on both sides.
 pub(super) async fn made(
@@ -26,7 +30,7 @@ pub(super) async fn made(
         OutcomeKind::Rejected => after.facts.as_ref().map(|facts| facts.exception.as_str()),
         _ => return Ok(None),
     };
-    let Some(text) = regression_test_of(&first.call, first.kind, &proposal.cause, refused) else {
+    let Some(text) = regression_test_of(&first.call, first.seen.kind, &proposal.cause, refused) else {
         return Ok(None);
     };
     let path = path(verifier, proposal);
@@ -46,9 +50,9 @@ async fn ends(
     files: &BTreeMap<String, String>,
     path: &str,
 ) -> Result<Option<TestKind>, EngineError> {
-    let candidate = Candidate::of(verifier.root, files)?;
+    let candidate = Candidate::of(verifier.root, verifier.scratch, files)?;
     let scan = verifier.workbench.scan(candidate.root())?;
-    let outcome = verifier.workbench.tests(&scan.inventory, &[path.to_owned()]).await?;
+    let outcome = verifier.workbench.tests(&scan.inventory, &[path.to_owned()], LONGEST).await?;
     Ok(match outcome {
         SuiteOutcome::Ran { cases } => match &cases[..] {
             [only] => Some(only.kind),

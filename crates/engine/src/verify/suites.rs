@@ -1,6 +1,7 @@
 //! The tests of the repository, before and after.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use menace_model::inventory::Inventory;
 use menace_runner::{SuiteOutcome, TestCase, TestKind};
@@ -16,7 +17,16 @@ pub struct Suites {
     before: BTreeMap<String, TestKind>,
     /// Why they could not be run.
     unavailable: Option<String>,
+    /// How long they took.
+    took: Duration,
 }
+
+/// How long all tests may take.
+const LONGEST: Duration = Duration::from_mins(5);
+/// The least time that tests of a proposal have, and how many times longer than before they may take: two run at once, and a
+/// machine may be busy.
+const LEAST_TIME: Duration = Duration::from_secs(20);
+const LONGER: u32 = 8;
 
 /// A proposal has to pass so often.
 const RERUNS: usize = 5;
@@ -37,10 +47,13 @@ impl Suites {
         if files.is_empty() {
             return Ok(Self::default());
         }
-        Ok(match workbench.tests(inventory, &files).await? {
-            SuiteOutcome::Ran { cases } => Self { files, before: by_name(cases), unavailable: None },
+        let began = Instant::now();
+        let outcome = workbench.tests(inventory, &files, LONGEST).await?;
+        let took = began.elapsed();
+        Ok(match outcome {
+            SuiteOutcome::Ran { cases } => Self { files, before: by_name(cases), unavailable: None, took },
             SuiteOutcome::Broken { reason } | SuiteOutcome::Unavailable { reason } => {
-                Self { files, before: BTreeMap::new(), unavailable: Some(reason) }
+                Self { files, before: BTreeMap::new(), unavailable: Some(reason), took }
             }
         })
     }
@@ -72,7 +85,7 @@ impl Suites {
         if let Some(reason) = &self.unavailable {
             return Ok(Err(format!("the tests could not be run before: {reason}")));
         }
-        let rerun = || workbench.tests(inventory, &self.files);
+        let rerun = || workbench.tests(inventory, &self.files, self.time_of_proposals());
         let mut runs = 0;
         while runs < RERUNS {
             // Two at once; one more than needed costs nothing.
@@ -85,6 +98,10 @@ impl Suites {
             }
         }
         Ok(Ok(format!("{} tests, {runs} times", self.passing())))
+    }
+
+    fn time_of_proposals(&self) -> Duration {
+        (self.took * LONGER).clamp(LEAST_TIME, LONGEST)
     }
 
     fn wrong_with(&self, outcome: SuiteOutcome) -> Option<String> {
@@ -116,7 +133,7 @@ mod tests {
     #[test]
     fn tests_that_vanish_or_fail_are_noticed_and_those_that_failed_before_are_not() {
         let before = BTreeMap::from([("a".to_owned(), TestKind::Passed), ("b".to_owned(), TestKind::Failed)]);
-        let suites = Suites { files: vec!["test_a.py".into()], before: before.clone(), unavailable: None };
+        let suites = Suites { files: vec!["test_a.py".into()], before: before.clone(), unavailable: None, took: Duration::ZERO };
         assert_eq!(suites.problem(&before), None);
         let fixed = BTreeMap::from([("a".to_owned(), TestKind::Passed), ("b".to_owned(), TestKind::Passed)]);
         assert_eq!(suites.problem(&fixed), None);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use menace_runner::{Call, Execute};
 
@@ -10,14 +11,15 @@ use crate::alignment::{Alignment, Level, Rules, align};
 use crate::proposal::Proposal;
 use crate::transforms::Gain;
 use crate::tree::Candidate;
-use crate::workbench::{Calls, EngineError, Ground, Workbench};
+use crate::ground::{Ground, Promoted};
+use crate::workbench::{Calls, EngineError, Workbench};
 
 use super::conditions::{Conditions, Verdict};
 use super::files::{self, protected};
 use super::findings;
 use super::held_out::{Shown, draw};
 use super::pace::{Pace, times};
-use super::paired::{Pair, by_scenario, confirmed, paired, timed};
+use super::paired::{Pair, by_scenario, confirmed, paired, shown_again, timed};
 use super::regression;
 use super::suites::Suites;
 
@@ -29,6 +31,8 @@ pub struct Verifier<'a> {
     pub ground: &'a Ground,
     /// The root of that code.
     pub root: &'a Path,
+    /// Where copies of it are made.
+    pub scratch: &'a Path,
     /// How calls are planned.
     pub calls: &'a Calls,
     /// What the tests of the code say now.
@@ -50,13 +54,18 @@ const MOST_TIMED: usize = 48;
 const SLOW_LOOKS: usize = 2;
 
 impl Verifier<'_> {
-    /// Looks at a proposal, the cheapest conditions first, until one does not hold. `shown` are calls that it is about.
-    pub async fn verify(&self, proposal: &Proposal, shown: &[Shown]) -> Result<Verdict, EngineError> {
+    /// Looks at a proposal, the cheapest conditions first, until one does not hold. `shown` are calls that it is about. What is
+    /// kept comes with the code that was looked at.
+    pub async fn verify(
+        &self,
+        proposal: &Proposal,
+        shown: &[Shown],
+    ) -> Result<(Verdict, Option<Promoted>), EngineError> {
         let mut conditions = Conditions::default();
         if !self.applies(proposal, &mut conditions)? {
-            return Ok(conditions.verdict());
+            return Ok((conditions.verdict(), None));
         }
-        let candidate = Candidate::of(self.root, &proposal.files)?;
+        let candidate = Candidate::of(self.root, self.scratch, &proposal.files)?;
         let scan = self.workbench.scan(candidate.root())?;
         let before: BTreeMap<&String, String> = files::texts(self.root, proposal.files.keys())?;
         let failing: Vec<Call> = shown.iter().map(|one| one.call.clone()).collect();
@@ -66,17 +75,20 @@ impl Verifier<'_> {
             Alignment::default()
         };
         if !self.is_aligned(&scan, &found, proposal, &mut conditions) {
-            return Ok(conditions.verdict().with_alignment(found));
+            return Ok((conditions.verdict().with_alignment(found), None));
         }
+        let mut watch = Stopwatch::of(&proposal.id);
         let executor = self.workbench.executor(&scan.inventory).await?;
+        watch.took("executor");
         let parallel = self.workbench.parallel();
-        let again = paired(&self.ground.executor, &executor, &failing, parallel).await?;
+        let again = shown_again(&executor, shown, parallel).await?;
         conditions.cpu_seconds += again.iter().map(Pair::cpu_seconds).sum::<f64>();
         if let Some(pair) = again.iter().find(|pair| pair.after.verdict.kind.is_failure()) {
             conditions
                 .fails(4, format!("the call that showed it is still {}", pair.after.verdict.kind.name()));
-            return Ok(conditions.verdict().with_alignment(found));
+            return Ok((conditions.verdict().with_alignment(found), None));
         }
+        watch.took("shown again");
         let drawn = draw(self, proposal, shown);
         let (about, beside): (Vec<Call>, Vec<Call>) =
             drawn.calls.iter().cloned().partition(|call| drawn.is_about(call));
@@ -87,26 +99,32 @@ impl Verifier<'_> {
             self.is_better(&pairs, &mut conditions);
             self.is_mended(&executor, &again, &pairs, &mut conditions).await?;
         }
+        watch.took("calls it is about");
         if !conditions.all_hold_so_far() {
-            return Ok(conditions.verdict().with_alignment(found));
+            return Ok((conditions.verdict().with_alignment(found), None));
         }
         let others = paired(&self.ground.executor, &executor, &beside, parallel).await?;
         conditions.cpu_seconds += others.iter().map(Pair::cpu_seconds).sum::<f64>();
         pairs.extend(others);
+        watch.took("other calls");
         if !self.is_no_worse(&executor, &pairs, &mut conditions).await? {
-            return Ok(conditions.verdict().with_alignment(found));
+            return Ok((conditions.verdict().with_alignment(found), None));
         }
         self.is_faster(proposal, &pairs, &mut conditions);
         self.is_no_worse_anywhere(&pairs, &mut conditions);
         self.is_no_slower(&executor, proposal, &pairs, &mut conditions).await?;
+        watch.took("looked at closely");
         if conditions.all_hold_so_far() {
             self.tests_pass(&scan, &mut conditions).await?;
         }
+        watch.took("tests");
         let mut verdict = conditions.verdict().with_alignment(found);
-        if verdict.kept {
-            verdict.regression = regression::made(self, proposal, shown, &again).await?;
+        if !verdict.kept {
+            return Ok((verdict, None));
         }
-        Ok(verdict)
+        verdict.regression = regression::made(self, proposal, shown, &again).await?;
+        watch.took("regression test");
+        Ok((verdict, Some(Promoted { candidate, scan, executor })))
     }
 
     /// 1: it applies, parses, and touches only what may be touched.
@@ -320,6 +338,23 @@ impl Verifier<'_> {
         let found = self.suites.compared(self.workbench, &scan.inventory).await?;
         conditions.set(2, found.is_ok(), found.unwrap_or_else(|problem| problem));
         Ok(())
+    }
+}
+
+/// Says how long parts of a proof took, to whoever wants to know.
+struct Stopwatch<'a> {
+    proposal: &'a str,
+    since: Instant,
+}
+
+impl<'a> Stopwatch<'a> {
+    fn of(proposal: &'a str) -> Self {
+        Self { proposal, since: Instant::now() }
+    }
+
+    fn took(&mut self, what: &str) {
+        tracing::debug!("{}: {what} took {} ms", self.proposal, self.since.elapsed().as_millis());
+        self.since = Instant::now();
     }
 }
 

@@ -102,6 +102,9 @@ pub struct Module {
     pub import_edges: Vec<Import>,
     /// Top-level packages outside the repository that it imports, sorted.
     pub external_imports: Vec<String>,
+    /// What of outside is imported together with it, as written, sorted: modules, and members that may be modules. Not shown.
+    #[serde(skip)]
+    pub foreign_imports: Vec<String>,
     /// Sections in source order; the module body first.
     pub sections: Vec<Section>,
     /// Lines by kind.

@@ -14,9 +14,6 @@ use menace_sandbox::native::{NativeBackend, NativeOptions};
 
 use crate::calling::Calling;
 
-/// How long all tests may take.
-const LONGEST_TESTS: Duration = Duration::from_mins(5);
-
 /// This machine.
 pub(super) struct Bench {
     pub(super) python: String,
@@ -45,12 +42,17 @@ impl Workbench for Bench {
         Ok(calling.map_err(|error| EngineError::Scan(format!("{error:#}")))?.executor)
     }
 
-    async fn tests(&self, inventory: &Inventory, files: &[String]) -> Result<SuiteOutcome, EngineError> {
+    async fn tests(
+        &self,
+        inventory: &Inventory,
+        files: &[String],
+        within: Duration,
+    ) -> Result<SuiteOutcome, EngineError> {
         let options = SuiteOptions {
             repository: Path::new(&inventory.root).to_owned(),
             python: self.python.clone(),
             roots: roots(inventory),
-            timeout: LONGEST_TESTS,
+            timeout: within,
         };
         let backend = NativeBackend::start(&NativeOptions::default()).await?;
         Ok(run_test_files(&backend, &options, files).await?)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use menace_engine::ground::touched;
 use menace_engine::tree::Worktree;
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
@@ -50,25 +51,7 @@ pub(super) async fn carried(
 
 /// Modules that are not in changed files and import nothing that is, however far.
 fn untouched(inventory: &Inventory, changed: &[String]) -> BTreeSet<String> {
-    let mut touched: BTreeSet<&str> = inventory
-        .modules
-        .iter()
-        .filter(|module| changed.contains(&module.path))
-        .map(|module| module.name.as_str())
-        .collect();
-    loop {
-        let more: Vec<&str> = inventory
-            .modules
-            .iter()
-            .filter(|module| !touched.contains(module.name.as_str()))
-            .filter(|module| module.imports.iter().any(|name| touched.contains(name.as_str())))
-            .map(|module| module.name.as_str())
-            .collect();
-        if more.is_empty() {
-            break;
-        }
-        touched.extend(more);
-    }
+    let touched = touched(inventory, |path| changed.iter().any(|one| one == path));
     let all = inventory.modules.iter().map(|module| &module.name);
-    all.filter(|name| !touched.contains(name.as_str())).cloned().collect()
+    all.filter(|name| !touched.contains(*name)).cloned().collect()
 }

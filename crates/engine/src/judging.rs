@@ -1,0 +1,170 @@
+//! What becomes of one proposal: proven, written down, committed or not, remembered.
+
+use std::time::Instant;
+
+use menace_store::{PatchRecord, PatchState};
+
+use crate::budget::Cost;
+use crate::causes::Reason;
+use crate::cycle::{Improver, Judged};
+use crate::events::Event;
+use crate::ground::{Ground, Promoted};
+use crate::memory::{Interaction, Tag};
+use crate::message::message;
+use crate::proposal::Proposal;
+use crate::tree::Candidate;
+use crate::verify::{Suites, Verdict, Verifier};
+use crate::workbench::EngineError;
+
+/// Figures of a patch that count against it.
+const COSTS: [&str; 1] = ["complexity"];
+
+impl Improver<'_> {
+    /// Proves a proposal, writes it down, and commits it if it is kept. `asking` is what it cost to get it.
+    pub(crate) async fn judge(
+        &mut self,
+        proposal: Proposal,
+        asking: &Cost,
+        reason: &Reason,
+        ground: &Ground,
+        suites: &Suites,
+    ) -> Result<(Judged, Option<Promoted>), EngineError> {
+        self.bus.tell(Event::proposed(&proposal), (self.now_ms)()).await?;
+        let known = self.ledger.known(&proposal);
+        let is_known = known.is_some();
+        let (verdict, promoted, cost) = if let Some((verdict, cost)) = known {
+            let promoted = if verdict.kept { Some(self.promoted(&proposal).await?) } else { None };
+            (verdict, promoted, cost)
+        } else {
+            let (mut verdict, promoted, proving) = self.prove(&proposal, reason, ground, suites).await?;
+            verdict.score = menace_tracker::composite_score(&verdict.figures, &self.ledger.figures, &COSTS);
+            (verdict, promoted, proving.and(asking))
+        };
+        // What asking cost was spent when it was asked.
+        self.budget.spend(&Cost { seconds: cost.seconds, money: Some(0.0), ..Cost::default() });
+        let mut record = self.record(&proposal, &verdict, &cost)?;
+        self.store.record_patch(&record).await?;
+        if verdict.kept {
+            record.commit = Some(self.commit(&proposal, &verdict).await?);
+            self.store.record_patch(&record).await?;
+            self.flag(&proposal, &verdict).await?;
+        }
+        if !is_known {
+            self.scores.share(&record).await;
+            self.remember(&proposal, &verdict).await;
+        }
+        self.ledger.note(&record);
+        self.ledger.next += 1;
+        self.bus.tell(Event::judged(&proposal, &verdict), (self.now_ms)()).await?;
+        Ok((Judged { proposal, verdict, cost, commit: record.commit }, promoted))
+    }
+
+    /// The code with a proposal that is known to be kept.
+    async fn promoted(&self, proposal: &Proposal) -> Result<Promoted, EngineError> {
+        let candidate = Candidate::of(self.tree.root(), &self.tree.scratch(), &proposal.files)?;
+        let scan = self.workbench.scan(candidate.root())?;
+        let executor = self.workbench.executor(&scan.inventory).await?;
+        Ok(Promoted { candidate, scan, executor })
+    }
+
+    /// Commits a change with the test that goes with it.
+    async fn commit(&self, proposal: &Proposal, verdict: &Verdict) -> Result<String, EngineError> {
+        let mut files = proposal.files.clone();
+        files.extend(verdict.regression.iter().map(|test| (test.path.clone(), test.text.clone())));
+        self.tree.commit(&files, &message(proposal, verdict)).await
+    }
+
+    /// Remembers what helped, and what a model should not say again.
+    async fn remember(&self, proposal: &Proposal, verdict: &Verdict) {
+        let is_of_model = proposal.proposer.starts_with("llm:");
+        let (tag, response) = match verdict.reason() {
+            None if verdict.kept => (Tag::ErrorFix, format!("{}\n{}", proposal.why, proposal.diff)),
+            Some(reason) if is_of_model => (Tag::Feedback, format!("not kept: {reason}\n{}", proposal.diff)),
+            _ => return,
+        };
+        let interaction = Interaction {
+            tag,
+            repository: self.repository.clone(),
+            section: proposal.section.clone(),
+            prompt: format!("{}: {}", proposal.section, proposal.cause),
+            response,
+        };
+        if let Err(error) = self.memory.log(&interaction, (self.now_ms)(), Some(self.bus)).await {
+            tracing::warn!("{} is not remembered: {error}", proposal.id);
+        }
+    }
+
+    /// Tells what a reviewer would remark about a change that is kept.
+    async fn flag(&self, proposal: &Proposal, verdict: &Verdict) -> Result<(), EngineError> {
+        if !self.alignment.enabled {
+            return Ok(());
+        }
+        let mut found = verdict.alignment.clone();
+        if verdict.regression.is_none() {
+            found.warn("missing_tests", format!("no test goes with the change of {}", proposal.section));
+        }
+        self.alignment.note(&self.run, proposal, &found, (self.now_ms)())?;
+        for flag in found.flags {
+            let event = Event::AlignmentFlag {
+                proposal: proposal.id.clone(),
+                rule: flag.rule,
+                message: flag.message,
+            };
+            self.bus.tell(event, (self.now_ms)()).await?;
+        }
+        Ok(())
+    }
+
+    async fn prove(
+        &self,
+        proposal: &Proposal,
+        reason: &Reason,
+        ground: &Ground,
+        suites: &Suites,
+    ) -> Result<(Verdict, Option<Promoted>, Cost), EngineError> {
+        let scratch = self.tree.scratch();
+        let verifier = Verifier {
+            workbench: self.workbench,
+            ground,
+            root: self.tree.root(),
+            scratch: &scratch,
+            calls: &self.calls,
+            suites,
+            seed: self.options.seed,
+            margin: self.options.margin,
+            allow_behaviour_change: self.options.allow_behaviour_change,
+            alignment: &self.alignment,
+            compared: self.ledger.compared,
+        };
+        let began = Instant::now();
+        let (verdict, promoted) = verifier.verify(proposal, &reason.shown).await?;
+        let seconds = began.elapsed().as_secs_f64();
+        let cost = Cost { seconds, cpu_seconds: verdict.cpu_seconds, money: Some(0.0), ..Cost::default() };
+        Ok((verdict, promoted, cost))
+    }
+
+    fn record(
+        &self,
+        proposal: &Proposal,
+        verdict: &Verdict,
+        cost: &Cost,
+    ) -> Result<PatchRecord, EngineError> {
+        let json = |value: Result<serde_json::Value, serde_json::Error>| {
+            value.map_err(|error| EngineError::Scan(format!("a proposal cannot be written down: {error}")))
+        };
+        Ok(PatchRecord {
+            run: self.run.clone(),
+            number: self.ledger.next,
+            proposal: proposal.id.clone(),
+            repository: self.repository.clone(),
+            section: proposal.section.clone(),
+            proposer: proposal.proposer.clone(),
+            state: if verdict.kept { PatchState::Kept } else { PatchState::Rejected },
+            at_ms: (self.now_ms)(),
+            detail: json(serde_json::to_value(proposal))?,
+            verdict: json(serde_json::to_value(verdict))?,
+            cost: json(serde_json::to_value(cost))?,
+            commit: None,
+        })
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use menace_model::calls::Described;
+use menace_model::calls::{Described, OutcomeKind};
 use menace_model::inventory::Inventory;
 use menace_runner::{Call, Failure, RunReport, Target, Verdict};
 
@@ -49,12 +49,14 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
         failure.scenario,
         failure.message.lines().next().unwrap_or_default()
     );
+    let is_slow = |other: &Failure| other.section == failure.section && other.kind == OutcomeKind::Timeout;
+    let has_slow = report.failures.iter().any(is_slow);
     // Modules that are worth little have most to gain.
     let worth = ranking.get(&failure.path).copied().unwrap_or(0.0);
     Some(Reason {
         section: failure.section.clone(),
         summary,
-        shown: vec![Shown { call, seen: failure.verdict().clone(), share }],
+        shown: vec![Shown { call, seen: failure.verdict().clone(), share, has_slow }],
         weight: share * (2.0 - worth.clamp(-1.0, 1.0)),
     })
 }

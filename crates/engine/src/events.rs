@@ -3,7 +3,7 @@
 use menace_model::ids::RunId;
 use menace_store::{Store, StoreError};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::broadcast;
 
 use crate::memory::Tag;
@@ -155,11 +155,6 @@ impl Bus {
         let _ = self.listeners.send((number, event));
         Ok(())
     }
-}
-
-/// What an event says beside its kind.
-pub fn detail(event: &Event) -> Value {
-    serde_json::to_value(event).unwrap_or_default()
 }
 
 #[cfg(test)]

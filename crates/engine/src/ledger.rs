@@ -70,8 +70,9 @@ impl Ledger {
     /// What came of the next proposal, if this run has looked at it before.
     pub(crate) fn known(&self, proposal: &Proposal) -> Option<(Verdict, Cost)> {
         let record = self.of_run.get(&self.next).filter(|record| record.proposal == proposal.id)?;
+        // What cannot be read is looked at again.
         let verdict = serde_json::from_value(record.verdict.clone()).ok()?;
-        Some((verdict, serde_json::from_value(record.cost.clone()).unwrap_or_default()))
+        Some((verdict, serde_json::from_value(record.cost.clone()).ok()?))
     }
 }
 

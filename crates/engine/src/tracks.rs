@@ -17,6 +17,8 @@ struct Track {
     gain: f64,
     cpu_seconds: f64,
     money: f64,
+    /// Of something it is not known what it cost.
+    is_unknown: bool,
 }
 
 /// A gain that nobody has measured yet.
@@ -28,10 +30,14 @@ impl Tracks {
     pub(crate) fn note(&mut self, record: &PatchRecord) {
         let name = if record.proposer.starts_with("llm:") { "llm" } else { "transforms" };
         let track = self.0.entry(name).or_default();
+        // A cost that cannot be read has no money in it, and so is unknown.
         let cost: Cost = serde_json::from_value(record.cost.clone()).unwrap_or_default();
         track.tried += 1.0;
         track.cpu_seconds += cost.cpu_seconds;
-        track.money += cost.money.unwrap_or(0.0);
+        match cost.money {
+            Some(money) => track.money += money,
+            None => track.is_unknown = true,
+        }
         if record.state == PatchState::Kept {
             track.kept += 1.0;
             track.gain += record.verdict["gain"].as_f64().unwrap_or(0.0);
@@ -39,9 +45,12 @@ impl Tracks {
     }
 
     /// What one more proposal is expected to bring for its cost. Of those that were never asked, half are expected to be kept,
-    /// and proving to be all that they cost.
+    /// and proving to be all that they cost. What costs nobody knows how much is asked last.
     pub(crate) fn expected(&self, name: &str, price_per_cpu_second: f64) -> f64 {
         let track = self.0.get(name).copied().unwrap_or_default();
+        if track.is_unknown {
+            return 0.0;
+        }
         let share = (track.kept + 1.0) / (track.tried + 2.0);
         let gain = (track.gain + USUAL_GAIN) / (track.kept + 1.0);
         let seconds = (track.cpu_seconds + LEAST_SECONDS) / (track.tried + 1.0);
@@ -89,5 +98,7 @@ mod tests {
             tracks.note(&record("transform:a", PatchState::Rejected, &free));
         }
         assert!(tracks.expected("transforms", 10.0) < tracks.expected("llm", 10.0));
+        tracks.note(&record("llm:b", PatchState::Kept, &Cost { money: None, ..free }));
+        assert!(tracks.expected("transforms", 10.0) > tracks.expected("llm", 10.0));
     }
 }

@@ -53,13 +53,13 @@ pub trait Workbench: Send + Sync {
     fn scan(&self, root: &Path) -> Result<Scan, EngineError>;
     /// Somebody who makes calls of the code that is in the root of an inventory now.
     async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn Execute>, EngineError>;
-    /// Runs test files of the code in a directory, all of them within a time.
+    /// Runs test files of the code in a directory so many times, all of that within a time.
     async fn tests(
         &self,
         inventory: &Inventory,
         files: &[String],
-        within: Duration,
-    ) -> Result<SuiteOutcome, EngineError>;
+        (times, within): (usize, Duration),
+    ) -> Result<Vec<SuiteOutcome>, EngineError>;
     /// How many calls at once are worth it.
     fn parallel(&self) -> usize;
 }

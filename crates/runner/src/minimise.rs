@@ -10,9 +10,10 @@ use crate::call::Call;
 use crate::execute::Execute;
 use crate::judge::judge;
 use crate::outcome::{CallOutcome, Measures, Verdict};
+use crate::run::RunOptions;
 use crate::shrink::smaller_stubs;
 
-/// Of calls that take all of their time or memory each time, fewer.
+/// Of calls that take all of their time or memory each time, fewer, and none if it is not to be thorough.
 const MOST_SLOW_CALLS: usize = 12;
 /// Calls that are tried together: the first of them that fails is taken, so that the result does not depend on time.
 const TOGETHER: usize = 8;
@@ -64,7 +65,8 @@ pub(crate) async fn minimise(
     let most = match is_slow {
         // It waits for others, whatever it was given.
         true if call.circumstances.disturbs_network() => 0,
-        true => MOST_SLOW_CALLS.min(calls),
+        true if calls < RunOptions::THOROUGH => 0,
+        true => MOST_SLOW_CALLS,
         false => calls,
     };
     let mut best = call.clone();

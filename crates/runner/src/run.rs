@@ -193,7 +193,7 @@ fn digest(plan: &Plan) -> String {
 type Batch = Vec<(usize, Call)>;
 
 /// What is lost when menace is killed, and what one hanging call holds up, is at most so many calls.
-const LARGEST_BATCH: usize = 32;
+const LARGEST_BATCH: usize = 48;
 
 struct Execution<'a> {
     plan: &'a Plan,
@@ -225,7 +225,8 @@ impl Execution<'_> {
             let waits = (is_baseline_open && next.is_paired()) || is_starving != was_starving;
             was_starving = is_starving;
             is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
-            let room = if waits { 1 } else { self.options.parallel * next.places() };
+            let asks_others = needs_world(&self.planning.targets[self.plan.calls[number].target]);
+            let room = if waits { 1 } else { self.options.parallel * next.places(asks_others) };
             while under_way.len() >= room {
                 self.finish_one(surroundings, &mut under_way).await?;
             }
@@ -346,7 +347,10 @@ impl Execution<'_> {
 
 /// Whether a call was seen to ask for no connection. What it would be given a network for is just that.
 fn asks_nobody(outcome: &CallOutcome) -> bool {
-    outcome.measures.as_ref().is_some_and(|measures| measures.flows.is_empty() && measures.saw("connections") == Some(0))
+    outcome
+        .measures
+        .as_ref()
+        .is_some_and(|measures| measures.flows.is_empty() && measures.saw("connections") == Some(0))
 }
 
 /// Whether a call was seen to open no file for writing.

@@ -29,7 +29,8 @@ pub async fn make_calls(
         let mut batches = batches(&group);
         let mut under_way = JoinSet::new();
         loop {
-            let room = batches.front().map_or(0, |batch| parallel * batch[0].1.circumstances.places());
+            let places = |batch: &Vec<(usize, Call)>| batch[0].1.circumstances.places(batch[0].1.needs_world);
+            let room = batches.front().map_or(0, |batch| parallel * places(batch));
             while under_way.len() < room.max(1) {
                 let Some(batch) = batches.pop_front() else { break };
                 let executor = Arc::clone(executor);

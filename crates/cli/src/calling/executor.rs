@@ -69,3 +69,34 @@ fn along_with<'a>(module: &'a Module, by_name: &BTreeMap<&str, &'a Module>) -> V
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_all().build().context("failed to start the runtime")
 }
+
+#[cfg(test)]
+mod tests {
+    use menace_analysis::scan::{ScanOptions, Silent, scan};
+
+    use super::*;
+
+    #[test]
+    fn what_comes_along_with_most_modules_is_imported_before_calls() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = [
+            ("shop/__init__.py", "from .cart import add\n"),
+            ("shop/cart.py", "import http.client\nfrom urllib import request\nadd = 1\n"),
+            ("shop/tax.py", "import json\n"),
+            ("shop/late.py", "def later():\n    import sqlite3\n"),
+        ];
+        for (path, text) in files {
+            let place = directory.path().join(path);
+            std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+            std::fs::write(place, text).unwrap();
+        }
+        let options = ScanOptions { cache: None, weigh: false, ..ScanOptions::default() };
+        let no_churn = || Err("no history".to_owned());
+        let found = scan(directory.path(), &options, &Silent, no_churn).unwrap();
+        // Whoever imports `shop.tax` imports its package first, and that imports `shop.cart`.
+        let all = imported(&found.inventory, &[]);
+        assert_eq!(all, ["http.client", "urllib", "urllib.request"]);
+        let alone = imported(&found.inventory, &["shop/tax.py".to_owned()]);
+        assert_eq!(alone, ["http.client", "json", "urllib", "urllib.request"]);
+    }
+}

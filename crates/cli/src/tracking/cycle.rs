@@ -1,6 +1,6 @@
 //! One cycle: what a run measured, added to the history.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use menace_model::inventory::Inventory;
@@ -39,6 +39,8 @@ pub(crate) struct Tracker<'a> {
     pub(crate) workflows: BTreeMap<String, Vec<String>>,
     /// Patches of modules, by path: kept, and taken back later.
     pub(crate) patches: BTreeMap<String, (u64, u64)>,
+    /// Test files of which a test does not pass, as far as somebody ran them.
+    pub(crate) failing_suites: BTreeSet<String>,
 }
 
 impl Tracker<'_> {

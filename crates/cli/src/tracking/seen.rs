@@ -183,8 +183,16 @@ impl<'a> Seen<'a> {
             safety_rating: measurement.get("safety_rating"),
             security_score: measurement.get("security_score"),
             failures_of_100: failures_of_100(cells),
-            ..Risks::default()
+            failing_critical_suites: self.failing_suites(module),
         }
+    }
+
+    /// Suites that use a module, and of which a test does not pass.
+    fn failing_suites(&self, module: &Module) -> u32 {
+        let is_failing = |suite: &&Module| self.tracker.failing_suites.contains(&suite.path);
+        let suites = self.tracker.inventory.modules.iter().filter(is_failing);
+        let using = suites.filter(|suite| suite.imports.contains(&module.name)).count();
+        u32::try_from(using).unwrap_or(u32::MAX)
     }
 
     /// The ROI of cells under one scenario: their robustness there is their reliability.

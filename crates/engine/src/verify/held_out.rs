@@ -17,6 +17,8 @@ pub struct Shown {
     pub seen: Verdict,
     /// The share of calls like it that ended so.
     pub share: f64,
+    /// Whether calls of the section are known that do not end.
+    pub has_slow: bool,
 }
 
 /// Calls, and which of them the proposal is about.
@@ -86,7 +88,7 @@ pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]
             usize::from(preset.circumstances.is_cheap())
         }
     }));
-    if is_slow(shown) {
+    if shown.iter().any(|one| one.has_slow) {
         calls.iter_mut().filter(|call| !call.circumstances.disturbs_network()).for_each(hurry);
     }
     Drawn { calls, section: proposal.section.clone(), scenarios }

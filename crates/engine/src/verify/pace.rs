@@ -39,3 +39,17 @@ pub(super) fn times<'a>(pairs: impl Iterator<Item = &'a Pair>) -> (Vec<f64>, Vec
         .filter_map(|pair| Some((wall(&pair.before)?, wall(&pair.after)?)))
         .unzip()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_little_longer_is_no_slower_and_a_sleep_is() {
+        let slower = |before, after| Pace { before, after }.is_slower();
+        assert!(!slower(5.0, 8.2));
+        assert!(!slower(100.0, 126.9));
+        assert!(slower(5.0, 8.3));
+        assert!(slower(100.0, 200.0));
+    }
+}

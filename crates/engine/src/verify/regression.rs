@@ -37,11 +37,9 @@ pub(super) async fn made(
     let alone = BTreeMap::from([(path.clone(), text.clone())]);
     let mut with_change = proposal.files.clone();
     with_change.extend(alone.clone());
-    if ends(verifier, &alone, &path).await? != Some(TestKind::Failed) {
-        return Ok(None);
-    }
-    let is_passed = ends(verifier, &with_change, &path).await? == Some(TestKind::Passed);
-    Ok(is_passed.then_some(Regression { path, text }))
+    let (without, with) = tokio::join!(ends(verifier, &alone, &path), ends(verifier, &with_change, &path));
+    let is_proof = without? == Some(TestKind::Failed) && with? == Some(TestKind::Passed);
+    Ok(is_proof.then_some(Regression { path, text }))
 }
 
 /// How the only test of a file ends on the code with these files in it.
@@ -52,13 +50,13 @@ async fn ends(
 ) -> Result<Option<TestKind>, EngineError> {
     let candidate = Candidate::of(verifier.root, verifier.scratch, files)?;
     let scan = verifier.workbench.scan(candidate.root())?;
-    let outcome = verifier.workbench.tests(&scan.inventory, &[path.to_owned()], LONGEST).await?;
-    Ok(match outcome {
-        SuiteOutcome::Ran { cases } => match &cases[..] {
+    let outcomes = verifier.workbench.tests(&scan.inventory, &[path.to_owned()], (1, LONGEST)).await?;
+    Ok(match &outcomes[..] {
+        [SuiteOutcome::Ran { cases }] => match &cases[..] {
             [only] => Some(only.kind),
             _ => None,
         },
-        SuiteOutcome::Broken { .. } | SuiteOutcome::Unavailable { .. } => None,
+        _ => None,
     })
 }
 

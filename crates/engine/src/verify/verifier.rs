@@ -8,10 +8,10 @@ use std::time::Instant;
 use menace_runner::{Call, Execute};
 
 use crate::alignment::{Alignment, Level, Rules, align};
+use crate::ground::{Ground, Promoted};
 use crate::proposal::Proposal;
 use crate::transforms::Gain;
 use crate::tree::Candidate;
-use crate::ground::{Ground, Promoted};
 use crate::workbench::{Calls, EngineError, Workbench};
 
 use super::conditions::{Conditions, Verdict};

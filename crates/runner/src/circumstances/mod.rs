@@ -214,9 +214,11 @@ impl Circumstances {
             && self.proofs.iter().all(|proof| *proof == Proof::Drifted)
     }
 
-    /// How many calls run where otherwise one would: who waits for others leaves room.
-    pub fn places(&self) -> usize {
-        if self.disturbs_network() { CallLimits::WAITING_PLACES } else { self.limits.places() }
+    /// How many calls run where otherwise one would: who waits for others, now or as a rule, leaves room.
+    pub fn places(&self, asks_others: bool) -> usize {
+        let is_starved = self.proofs.contains(&Proof::Starved);
+        let waits = self.disturbs_network() || (asks_others && !is_starved);
+        if waits { CallLimits::WAITING_PLACES } else { self.limits.places() }
     }
 
     /// Processes that together want more than the CPU quota.

@@ -45,38 +45,47 @@ pub enum SuiteOutcome {
     },
 }
 
-/// Exit code with which the script says that there is no pytest.
+/// Exit code with which the driver says that there is no pytest.
 const NO_PYTEST: i32 = 97;
-/// stdout carries the report alone; what pytest prints goes to stderr.
-const SCRIPT: &str = "\"$0\" -c 'import pytest' 2>/dev/null || exit 97; \
-    \"$0\" -m pytest -q -p no:cacheprovider --junitxml=/tmp/report.xml \"$@\" >&2; code=$?; \
-    cat /tmp/report.xml 2>/dev/null; exit $code";
+/// Runs the files several times, each time in a copy of a process that has imported pytest and nothing else. stdout carries
+/// the reports alone, with a zero byte after each; what pytest prints goes to stderr. It is there before tests run, and what
+/// they do to the process that they run in is gone with it.
+const DRIVER: &str = include_str!("driver.py");
 /// Bytes of a report that are kept.
 const LONGEST_REPORT: u64 = 8 << 20;
 
-/// Runs files of tests by one pytest, in a sandbox of its own.
+/// Runs files of tests so many times, one after the other in a sandbox of their own. What came of each time is in order; if
+/// it did not get to an end, that is the last.
 pub async fn run_test_files(
     backend: &dyn Backend,
     options: &SuiteOptions,
     files: &[String],
-) -> Result<SuiteOutcome, SandboxError> {
+    times: usize,
+) -> Result<Vec<SuiteOutcome>, SandboxError> {
     let spec = SandboxSpec {
         workspace: Workspace::CopyOnWrite(options.repository.clone()),
         mounts: installation(options).into_iter().collect(),
-        limits: Limits { output: LONGEST_REPORT, ..Limits::default() },
+        limits: Limits { output: LONGEST_REPORT * times as u64, ..Limits::default() },
         ..SandboxSpec::default()
     };
-    let mut command = vec!["sh".to_owned(), "-c".to_owned(), SCRIPT.to_owned(), inside(options)];
+    let mut command = vec![inside(options), "-c".to_owned(), DRIVER.to_owned(), times.to_string()];
     command.extend_from_slice(files);
     let mut request = ExecRequest::new(command).timeout(options.timeout);
     let roots: Vec<String> = options.roots.iter().map(|root| format!("{WORKSPACE}/{root}")).collect();
     request.environment.insert("PYTHONPATH".into(), [vec![WORKSPACE.to_owned()], roots].concat().join(":"));
     request.environment.insert("PYTHONDONTWRITEBYTECODE".into(), "1".into());
     let outcome = backend.run(spec, request).await?;
-    Ok(judged(&outcome, options))
+    let reports: Vec<&str> = outcome.stdout.split('\0').take(times).collect();
+    let mut seen: Vec<SuiteOutcome> =
+        reports.into_iter().map(|report| judged(report, &outcome, options)).collect();
+    // What there is no report of has not come to an end, for the same reason as the first of it.
+    let is_over = |outcome: &SuiteOutcome| !matches!(outcome, SuiteOutcome::Ran { .. });
+    let last = seen.iter().position(is_over).map_or(seen.len(), |index| index + 1);
+    seen.truncate(last);
+    Ok(seen)
 }
 
-fn judged(outcome: &ExecOutcome, options: &SuiteOptions) -> SuiteOutcome {
+fn judged(report: &str, outcome: &ExecOutcome, options: &SuiteOptions) -> SuiteOutcome {
     if outcome.timed_out {
         let seconds = options.timeout.as_secs_f64();
         return SuiteOutcome::Broken { reason: format!("it did not end within {seconds} s") };
@@ -87,7 +96,7 @@ fn judged(outcome: &ExecOutcome, options: &SuiteOptions) -> SuiteOutcome {
     if outcome.exit_code == Some(NO_PYTEST) {
         return SuiteOutcome::Unavailable { reason: format!("{} has no pytest", options.python) };
     }
-    match read_junit(&outcome.stdout) {
+    match read_junit(report) {
         Ok(cases) if !cases.is_empty() => SuiteOutcome::Ran { cases },
         Ok(_) => SuiteOutcome::Broken { reason: "it has no tests".into() },
         Err(error) => {

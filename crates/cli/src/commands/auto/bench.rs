@@ -46,8 +46,8 @@ impl Workbench for Bench {
         &self,
         inventory: &Inventory,
         files: &[String],
-        within: Duration,
-    ) -> Result<SuiteOutcome, EngineError> {
+        (times, within): (usize, Duration),
+    ) -> Result<Vec<SuiteOutcome>, EngineError> {
         let options = SuiteOptions {
             repository: Path::new(&inventory.root).to_owned(),
             python: self.python.clone(),
@@ -55,7 +55,7 @@ impl Workbench for Bench {
             timeout: within,
         };
         let backend = NativeBackend::start(&NativeOptions::default()).await?;
-        Ok(run_test_files(&backend, &options, files).await?)
+        Ok(run_test_files(&backend, &options, files, times).await?)
     }
 
     fn parallel(&self) -> usize {

@@ -1,6 +1,6 @@
 //! One cycle after the other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -8,8 +8,8 @@ use anyhow::Context;
 use menace_analysis::orphans::OrphanOptions;
 use menace_engine::budget::{Budget, Limits};
 use menace_engine::cycle::{CycleEnd, Improver, Options};
-use menace_engine::ledger::Ledger;
 use menace_engine::events::{Bus, Event};
+use menace_engine::ledger::Ledger;
 use menace_engine::tree::Worktree;
 use menace_engine::verify::Suites;
 use menace_engine::workbench::{Calls, Workbench};
@@ -23,6 +23,7 @@ use super::adapted::{adapted, as_it_began};
 use super::asked::{self, Asked};
 use super::bench::Bench;
 use super::carried::carried;
+use super::clock::{self, Clock};
 use super::ideas;
 use super::orphans::{self, Included};
 use super::remembered;
@@ -57,6 +58,8 @@ pub(super) struct Drive<'a> {
     pub(super) id: RunId,
     pub(super) began_ms: i64,
     pub(super) progress: Progress,
+    /// Test files of which a test did not pass when it began.
+    pub(super) failing_suites: BTreeSet<String>,
 }
 
 /// What a cycle works with.
@@ -97,11 +100,11 @@ impl Drive<'_> {
             cost: self.arguments.max_cost,
             tokens: self.arguments.max_tokens,
         };
-        let mut budget = Budget::new(
-            limits,
-            began,
-            Duration::try_from_secs_f64(self.progress.seconds).unwrap_or_default(),
-        );
+        // One that was killed had no time to write down what it took.
+        let seconds = clock::elapsed(&directory).unwrap_or(0.0).max(self.progress.seconds);
+        let before = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let _clock = Clock::start(&directory, began, before);
+        let mut budget = Budget::new(limits, began, before);
         if let Some(last) = self.progress.begun.last() {
             budget.spent_before(last.tokens, last.money);
         }
@@ -163,6 +166,7 @@ impl Drive<'_> {
         if let Some(reason) = suites.unavailable() {
             return Err(UsageError::Untestable(reason.to_owned()).into());
         }
+        self.failing_suites = suites.failing();
         match suites.files() {
             0 => note("no tests: only calls say whether something is better"),
             files => note(&format!("tests: {} in {} pass", suites.passing(), count(files, "file"))),
@@ -371,7 +375,9 @@ impl Drive<'_> {
     ) -> anyhow::Result<Option<CycleReport>> {
         let mut of_user = inventory.clone();
         of_user.root = self.progress.repository.display().to_string();
-        let worth = Worth::of(self.configuration, &of_user, self.store).await?;
+        let worth = Worth::of(self.configuration, &of_user, self.store)
+            .await?
+            .with_failing_suites(self.failing_suites.clone());
         let forecast_log: Option<&Path> = self.arguments.measure.forecast_log.as_deref();
         // A cycle that is gone on with may be in the history already.
         let is_left_out = is_there || !self.progress.modules.is_empty();

@@ -4,6 +4,7 @@ mod adapted;
 mod asked;
 mod bench;
 mod carried;
+mod clock;
 mod drive;
 mod ideas;
 mod orphans;
@@ -17,6 +18,7 @@ mod state;
 mod stop;
 mod tell;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use menace_model::ids::RunId;
@@ -43,7 +45,9 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
         let data = configuration.data_directory();
         let name = id.to_string();
         let arguments = &progress.asked(arguments);
-        let exit = Drive { configuration, arguments, store: &store, id, began_ms, progress }.run().await;
+        let failing_suites = BTreeSet::new();
+        let drive = Drive { configuration, arguments, store: &store, id, began_ms, progress, failing_suites };
+        let exit = drive.run().await;
         if let Err(error) = &exit
             && !error.is::<UsageError>()
         {

@@ -1,6 +1,6 @@
 //! Runs and what they are worth.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use menace_model::ids::RunId;
@@ -24,6 +24,7 @@ pub(in crate::commands) struct Worth<'a> {
     metrics_file: MetricsFile,
     workflows: BTreeMap<String, Vec<String>>,
     patches: BTreeMap<String, (u64, u64)>,
+    failing_suites: BTreeSet<String>,
 }
 
 impl<'a> Worth<'a> {
@@ -40,7 +41,13 @@ impl<'a> Worth<'a> {
             metrics_file: MetricsFile::read(configuration)?,
             workflows: stored.into_iter().map(|workflow| (workflow.name, workflow.steps)).collect(),
             patches: patches(inventory, store).await?,
+            failing_suites: BTreeSet::new(),
         })
+    }
+
+    /// The same, by somebody who has run the tests: these files have some that do not pass.
+    pub(in crate::commands) fn with_failing_suites(self, failing_suites: BTreeSet<String>) -> Self {
+        Self { failing_suites, ..self }
     }
 
     pub(in crate::commands) async fn cycle(
@@ -61,6 +68,7 @@ impl<'a> Worth<'a> {
             is_partial,
             workflows: self.workflows.clone(),
             patches: self.patches.clone(),
+            failing_suites: self.failing_suites.clone(),
         };
         tracker.cycle(report, meter, calling).await.map(Some)
     }

@@ -124,8 +124,8 @@ async fn run_suites(
         {
             let (backend, options) = (Arc::clone(&backend), options.clone());
             under_way.spawn(async move {
-                let outcome = run_test_files(&*backend, &options, std::slice::from_ref(&file)).await;
-                (file, outcome)
+                let outcomes = run_test_files(&*backend, &options, std::slice::from_ref(&file), 1).await;
+                (file, outcomes.map(|mut outcomes| outcomes.pop().expect("there is one for each time")))
             });
         }
         let Some(finished) = under_way.join_next().await else { return Ok(()) };

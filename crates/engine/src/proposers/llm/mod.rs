@@ -2,6 +2,8 @@
 
 mod brainstorm;
 mod client;
+#[cfg(test)]
+mod client_tests;
 mod count;
 pub mod edits;
 mod embed;

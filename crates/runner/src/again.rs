@@ -89,7 +89,12 @@ impl Suspect {
     }
 
     /// Spends so many calls on a smaller input.
-    async fn look_at(self, executor: &Arc<dyn Execute>, calls: usize) -> Result<Seen, SandboxError> {
+    async fn look_at(mut self, executor: &Arc<dyn Execute>, calls: usize) -> Result<Seen, SandboxError> {
+        if calls < RunOptions::THOROUGH && self.is_known_not_to_end() {
+            let (failure, call) = self.calls.swap_remove(0);
+            let outcome = CallOutcome { verdict: failure.verdict.clone(), measures: None };
+            return Ok(Seen::Again(Box::new(failure), Box::new(call), Box::new(outcome)));
+        }
         let mut differs = None;
         for (failure, call) in self.calls {
             match minimise(executor, &call, &Likeness::of(&failure.verdict), calls).await? {
@@ -104,6 +109,15 @@ impl Suspect {
         }
         // There is at least the call that showed it.
         Ok(Seen::Flaky(Box::new(differs.expect("a failure has a call"))))
+    }
+}
+
+impl Suspect {
+    /// Whether several calls did not end, so that waiting for one of them once more says no more.
+    fn is_known_not_to_end(&self) -> bool {
+        self.calls
+            .first()
+            .is_some_and(|(failure, _)| failure.kind == OutcomeKind::Timeout && failure.count > 1)
     }
 }
 

@@ -330,3 +330,27 @@ fn void_reason(strategy: Strategy) -> &'static str {
         Strategy::Typical => "no arguments can be made",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use menace_model::presets::read;
+
+    use super::*;
+    use crate::circumstances::Counts;
+
+    #[test]
+    fn what_waits_for_others_is_done_beside_the_rest_and_what_starves_is_done_alone() {
+        let preset = |text: &str| PlannedPreset {
+            circumstances: Circumstances::of(&read(text).unwrap()[0], Counts::default()),
+            modules: None,
+        };
+        let presets = [
+            preset("{}"),
+            preset(r#"{"FAILURE_MODES": "cpu"}"#),
+            preset(r#"{"FAILURE_MODES": "hostile_input"}"#),
+            preset(r#"{"FAILURE_MODES": "flaky_upstream"}"#),
+            preset(r#"{"FAILURE_MODES": "user_misuse"}"#),
+        ];
+        assert_eq!(in_order(&presets), [0, 3, 2, 4, 1]);
+    }
+}

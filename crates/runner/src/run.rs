@@ -305,11 +305,12 @@ impl Execution<'_> {
             Proof::Delayed | Proof::Disturbed | Proof::Upstream => !asks_nobody(pair),
             Proof::Drifted => planned.stub.drifted > 0 || !asks_nobody(pair),
             Proof::Faulted => looks_outside || !writes_nothing(pair),
-            Proof::Overlap | Proof::Starved | Proof::Memory | Proof::Disk | Proof::Deadline => true,
+            Proof::Memory => !needs_little(pair, circumstances.limits.memory),
+            Proof::Overlap | Proof::Starved | Proof::Disk | Proof::Deadline => true,
         };
         let proofs = &circumstances.proofs;
         let cannot = !proofs.is_empty() && !proofs.iter().any(can_happen);
-        cannot.then_some("it asks nobody and writes nothing that this could happen to")
+        cannot.then_some("it does nothing that this could happen to")
     }
 
     async fn finish_one(
@@ -351,6 +352,12 @@ fn asks_nobody(outcome: &CallOutcome) -> bool {
         .measures
         .as_ref()
         .is_some_and(|measures| measures.flows.is_empty() && measures.saw("connections") == Some(0))
+}
+
+/// Whether a call took so little memory that it cannot come near a limit: a quarter of what would be near.
+fn needs_little(outcome: &CallOutcome, limit: Option<u64>) -> bool {
+    let peak = outcome.measures.as_ref().and_then(|measures| measures.peak_rss_bytes);
+    peak.zip(limit).is_some_and(|(peak, limit)| peak < limit / 8)
 }
 
 /// Whether a call was seen to open no file for writing.

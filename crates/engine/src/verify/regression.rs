@@ -14,7 +14,7 @@ use crate::tree::Candidate;
 use crate::workbench::EngineError;
 
 /// How long one test may take: longer than any call, so that one that waits for a call sees how it ends.
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 
 /// Makes the test and tries it on both sides. `again` is the call that showed the failure, as it ends on both sides.
 pub(super) async fn made(

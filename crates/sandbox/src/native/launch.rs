@@ -121,6 +121,8 @@ pub(super) struct Launched {
     /// The other end of its interface and the descriptor for whoever is asked about system calls, as far as there are
     /// any.
     pub(super) handed_over: VecDeque<OwnedFd>,
+    /// What the first process has already said about its command.
+    pub(super) early: Vec<Report>,
 }
 
 /// A sandbox that was ordered and is not ready yet. Dropping it ends it.
@@ -181,13 +183,15 @@ impl Launch {
 
     /// Waits until the first process is inside.
     pub(super) async fn finish(self) -> Result<Launched, SandboxError> {
-        // The launcher and the first process both write to the channel, and either can be first.
-        let (mut first_process, mut ready) = (None, None);
+        // The launcher and the first process both write to the channel, and either can be first; the first process may even
+        // say what came of its command before the launcher says that it was born.
+        let (mut first_process, mut ready, mut early) = (None, None, Vec::new());
         while first_process.is_none() || ready.is_none() {
             match self.socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {
                 Some((Report::Born, mut handles)) => first_process = handles.pop(),
                 Some((Report::Ready { left_out }, handed_over)) => ready = Some((left_out, handed_over)),
                 Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
+                Some((report, _)) if ready.is_some() => early.push(report),
                 Some((report, _)) => {
                     return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
                 }
@@ -199,6 +203,12 @@ impl Launch {
         // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
         let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
             .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
-        Ok(Launched { socket: self.socket, first_process: handle, left_out, handed_over: handed_over.into() })
+        Ok(Launched {
+            socket: self.socket,
+            first_process: handle,
+            left_out,
+            handed_over: handed_over.into(),
+            early,
+        })
     }
 }

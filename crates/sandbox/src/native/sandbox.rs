@@ -134,14 +134,14 @@ impl NativeSandbox {
             None => None,
             Some(request) => Some(launch.ask_for(&spec, shared, request, counts_cpu).await?),
         };
-        let Launched { socket, first_process, left_out: steps_left_out, mut handed_over } =
+        let Launched { socket, first_process, left_out: steps_left_out, mut handed_over, early } =
             launch.finish().await?;
         let network = match network {
             None => None,
             Some(planned) => Some(planned.start(handed_over.pop_front())?),
         };
         let supervisor = supervise(&spec, handed_over.pop_front(), &first_process)?.map(Arc::new);
-        let (wire, listening, answers) = Wire::start(socket);
+        let (wire, listening, answers) = Wire::start(socket, early);
         let life = Life { id: id.clone(), first_process, is_paused: AtomicBool::new(false) };
         let sandbox = Self {
             id,

@@ -91,8 +91,11 @@ pub(super) struct Answers {
 
 impl Wire {
     /// Takes over a channel whose sandbox is ready, and listens to it until it is closed. What was asked for before has
-    /// the number [`FIRST_JOB`], and its answers are the third value.
-    pub(super) fn start(socket: Socket) -> (Arc<Self>, tokio::task::JoinHandle<()>, Answers) {
+    /// the number [`FIRST_JOB`], and its answers are the third value; `early` are those that have come already.
+    pub(super) fn start(
+        socket: Socket,
+        early: Vec<Report>,
+    ) -> (Arc<Self>, tokio::task::JoinHandle<()>, Answers) {
         let wire = Arc::new(Self {
             socket,
             next_job: AtomicU64::new(FIRST_JOB + 1),
@@ -101,6 +104,9 @@ impl Wire {
         let (sender, reports) = unbounded_channel();
         wire.lock().by_job.insert(FIRST_JOB, sender);
         let answers = Answers { job: FIRST_JOB, reports, wire: Arc::clone(&wire) };
+        for report in early {
+            wire.pass_on(report);
+        }
         let listening = Arc::clone(&wire);
         let task = tokio::spawn(async move {
             while let Ok(Some((report, _))) = listening.socket.receive::<Report>().await {

@@ -25,7 +25,11 @@ pub fn judge(raw: &RawOutcome, call: &Call) -> Verdict {
     let verdict = judge_result(raw, call);
     // A call that fails has to be explained, whatever was done to it.
     if verdict.kind.is_success() && !has_happened(raw, call) {
-        return Verdict { kind: OutcomeKind::Void, reason: Some(not_happened(call)), ..verdict };
+        return Verdict {
+            kind: OutcomeKind::Void,
+            reason: Some(not_happened(&call.circumstances.proofs)),
+            ..verdict
+        };
     }
     verdict
 }
@@ -109,7 +113,8 @@ fn requests(raw: &RawOutcome) -> impl Iterator<Item = &FlowRequest> {
     raw.network.flows.iter().flat_map(|flow| &flow.requests)
 }
 
-fn not_happened(call: &Call) -> String {
+/// Why what these prove did not happen, in words.
+pub(crate) fn not_happened(proofs: &[Proof]) -> String {
     let word = |proof: &Proof| match proof {
         Proof::Overlap => "its calls are over before the next one begins",
         Proof::Starved => "nobody had to wait for a CPU",
@@ -122,7 +127,7 @@ fn not_happened(call: &Call) -> String {
         Proof::Drifted => "no field that it got was changed",
         Proof::Faulted => "nothing that it wrote went wrong",
     };
-    call.circumstances.proofs.iter().map(word).collect::<Vec<_>>().join(", and ")
+    proofs.iter().map(word).collect::<Vec<_>>().join(", and ")
 }
 
 fn facts_of(answer: &Value) -> Option<Facts> {

@@ -17,6 +17,7 @@ use crate::call::{Call, needs_world};
 use crate::circumstances::Proof;
 use crate::describe::describe;
 use crate::execute::Execute;
+use crate::judge::not_happened;
 use crate::minimise::{outcome_of, outcomes_of_batch};
 use crate::outcome::{CallOutcome, Verdict};
 use crate::owners::find_owners;
@@ -293,11 +294,11 @@ impl Execution<'_> {
 
     /// What fails without anything done to it says nothing about what is done, and neither does what is done to others that
     /// the same call does not ask.
-    fn is_pointless(&self, number: usize) -> Option<&'static str> {
+    fn is_pointless(&self, number: usize) -> Option<String> {
         let planned = &self.plan.calls[number];
         let pair = self.outcomes.get(&planned.pair?)?;
         if !pair.verdict.kind.is_success() {
-            return Some("it fails without it, too");
+            return Some("it fails without it, too".into());
         }
         let circumstances = &self.planning.presets[planned.preset].circumstances;
         let looks_outside = needs_world(&self.planning.targets[planned.target]);
@@ -310,7 +311,7 @@ impl Execution<'_> {
         };
         let proofs = &circumstances.proofs;
         let cannot = !proofs.is_empty() && !proofs.iter().any(can_happen);
-        cannot.then_some("it does nothing that this could happen to")
+        cannot.then(|| not_happened(proofs))
     }
 
     async fn finish_one(

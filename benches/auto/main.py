@@ -54,7 +54,9 @@ def main() -> int:
     arguments.add_argument("--only", choices=list(parts), help="one part")
     only = arguments.parse_args().only
     binary = Path(os.environ["MENACE"])
-    result: dict[str, Any] = {"bench": "auto", "machine": {"cores": os.cpu_count(), "system": platform.platform()}}
+    build = os.environ.get("MENACE_BUILD", "unknown: the binary was given by MENACE")
+    machine = {"cores": os.cpu_count(), "system": platform.platform()}
+    result: dict[str, Any] = {"bench": "auto", "machine": machine, "build": build}
     figures: dict[str, float] = {}
     for name, part in parts.items():
         if only in (None, name):

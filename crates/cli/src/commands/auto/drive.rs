@@ -5,38 +5,31 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use menace_analysis::orphans::OrphanOptions;
 use menace_engine::budget::{Budget, Limits};
-use menace_engine::cycle::{CycleEnd, Improver, Options};
+use menace_engine::cycle::CycleEnd;
 use menace_engine::events::{Bus, Event};
-use menace_engine::ledger::Ledger;
 use menace_engine::tree::Worktree;
 use menace_engine::verify::Suites;
-use menace_engine::workbench::{Calls, Workbench};
+use menace_engine::workbench::Workbench;
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
 use menace_runner::{RunEnd, RunReport};
 use menace_store::{RunState, Store};
-use tokio::sync::watch;
 
 use super::adapted::{adapted, as_it_began};
-use super::asked::{self, Asked};
-use super::bench::Bench;
+use super::asked;
 use super::carried::carried;
 use super::clock::{self, Clock};
 use super::ideas;
 use super::orphans::{self, Included};
-use super::remembered;
 use super::report::{self, Finished};
-use super::rules;
 use super::seen::Seen;
 use super::state::{Begun, Progress};
 use super::stop::{Measured, Stop, enough};
 use super::tell;
 use crate::arguments::Auto;
 use crate::calling::{Calling, RunSettings, now_ms};
-use crate::commands::reading::{cache_directory, orphan_options};
-use crate::commands::run::{Worth, begin_as, keep, new_id, once_more, settings, stop_when_asked};
+use crate::commands::run::{Worth, begin_as, keep, new_id, once_more, settings};
 use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
@@ -48,8 +41,6 @@ const ANY_PYTHON: &str = "python3";
 const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 /// Calls that are spent on making the input of one failure smaller: proposals need a small one, not the smallest.
 const SHRINKING: usize = 32;
-/// How much worse a scenario may be.
-const MARGIN: f64 = 0.02;
 
 pub(super) struct Drive<'a> {
     pub(super) configuration: &'a Configuration,
@@ -63,13 +54,13 @@ pub(super) struct Drive<'a> {
 }
 
 /// What a cycle works with.
-struct Around<'a> {
+pub(super) struct Around<'a> {
     /// The directory of the run.
-    directory: &'a Path,
-    tree: &'a Worktree,
-    bus: &'a Bus,
+    pub(super) directory: &'a Path,
+    pub(super) tree: &'a Worktree,
+    pub(super) bus: &'a Bus,
     /// What the cycle before measured of modules.
-    previous: Option<&'a BTreeMap<String, BTreeMap<String, f64>>>,
+    pub(super) previous: Option<&'a BTreeMap<String, BTreeMap<String, f64>>>,
 }
 
 /// How a cycle went.
@@ -265,85 +256,6 @@ impl Drive<'_> {
         self.progress.begun[number].seen = Some(Seen::new(&report, worth.as_ref(), &scan.inventory, seconds));
         self.progress.save(self.store, &self.id).await?;
         Ok(Some(Cycle { report, worth, end, seconds }))
-    }
-
-    async fn improve(
-        &self,
-        begun: &Begun,
-        settings: &RunSettings,
-        inventory: &Inventory,
-        around: &Around<'_>,
-        budget: &mut Budget,
-        (report, worth): (&RunReport, Option<&CycleReport>),
-    ) -> anyhow::Result<CycleEnd> {
-        let Around { directory, tree, bus, previous } = around;
-        let bench = self.bench();
-        let repository = self.progress.repository.display().to_string();
-        let ledger = Ledger::read(self.store, &repository, &self.id, begun.first).await?;
-        let (stopper, stop) = watch::channel(false);
-        let watcher = tokio::spawn(stop_when_asked(stopper));
-        let listener = tokio::spawn(tell::listen(bus.listen()));
-        let recall = remembered::recall(self.configuration, self.store, &repository, begun.at_ms)?;
-        let asked = Asked {
-            configuration: self.configuration,
-            directory,
-            inventory,
-            python: &self.progress.python,
-            worth,
-            previous: *previous,
-        };
-        let mut improver = Improver {
-            workbench: &bench,
-            store: self.store,
-            tree,
-            bus,
-            run: self.id.clone(),
-            repository,
-            left_alone: begun.left_alone.iter().cloned().collect(),
-            calls: Calls {
-                presets: settings.planned_presets()?,
-                given: settings.given.clone(),
-                source: settings.source,
-                timeout: settings.timeout(),
-                modules: settings.modules.clone(),
-            },
-            options: Options {
-                seed: settings.seed,
-                margin: MARGIN,
-                allow_behaviour_change: self.progress.allow_behaviour_change,
-                price_per_cpu_second: self.configuration.settings().roi.price_per_cpu_second,
-            },
-            proposers: asked.proposers(Some(recall))?,
-            stop,
-            now_ms,
-            ledger,
-            alignment: rules::alignment(self.configuration, tree.root(), inventory)?,
-            scores: rules::scores(self.configuration)?,
-            memory: remembered::memory(self.configuration, self.store)?,
-            budget: std::mem::replace(budget, Budget::new(Limits::default(), Instant::now(), Duration::ZERO)),
-        };
-        let ranking: BTreeMap<String, f64> = worth
-            .map(|worth| worth.modules.iter().map(|row| (row.module.clone(), row.raroi.raroi)).collect())
-            .unwrap_or_default();
-        let end = improver.cycle(report, &ranking).await;
-        *budget = improver.budget;
-        watcher.abort();
-        listener.abort();
-        Ok(end?)
-    }
-
-    fn bench(&self) -> Bench {
-        let excluded = &self.configuration.settings().scan.exclude_dirs;
-        // Orphans that are left out have to be found first.
-        let orphans = &self.configuration.settings().orphans;
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Bench {
-            python: self.progress.python.clone(),
-            exclude: excluded.iter().chain(&self.progress.exclude).cloned().collect(),
-            cache: cache_directory(),
-            orphans: OrphanOptions { enabled: !orphans.disable_orphan_scan, ..orphan_options(orphans) },
-            parallel: cores * 2,
-        }
     }
 
     fn settings(

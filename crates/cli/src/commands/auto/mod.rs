@@ -7,6 +7,7 @@ mod carried;
 mod clock;
 mod drive;
 mod ideas;
+mod improve;
 mod orphans;
 mod page;
 mod recovery;

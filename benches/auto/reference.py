@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any, Optional
 
 WORKER = r'''
-import ast, asyncio, contextlib, functools, importlib, inspect, json, operator, os, sys, tempfile, threading, traceback
+import ast, asyncio, atexit, contextlib, functools, importlib, inspect, json, operator, os, shutil, sys, tempfile, threading, traceback
 from pathlib import Path
 job = json.load(sys.stdin)
 sys.dont_write_bytecode = True
 sys.path.insert(0, job["root"])
 tempfile.tempdir = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, tempfile.tempdir, True)
 module_name, _, name = job["section"].partition(":")
 module = importlib.import_module(module_name)
 lines = Path(module.__file__).read_text(encoding="utf-8").splitlines()

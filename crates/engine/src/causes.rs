@@ -22,14 +22,20 @@ pub struct Reason {
     pub weight: f64,
 }
 
-/// Failures of a run, the one with most to gain first, and then sections with findings.
-pub fn reasons(report: &RunReport, inventory: &Inventory, ranking: &BTreeMap<String, f64>) -> Vec<Reason> {
+/// Failures of a run, the one with most to gain first, and then sections with findings. `modules` are the paths of those that may
+/// change; none means all.
+pub fn reasons(
+    report: &RunReport,
+    inventory: &Inventory,
+    ranking: &BTreeMap<String, f64>,
+    modules: &[String],
+) -> Vec<Reason> {
     let mut found: Vec<Reason> =
         report.failures.iter().filter_map(|failure| of_failure(report, failure, ranking)).collect();
     found.sort_by(|one, other| {
         other.weight.total_cmp(&one.weight).then_with(|| one.section.cmp(&other.section))
     });
-    found.extend(of_findings(inventory));
+    found.extend(of_findings(inventory, modules));
     found
 }
 
@@ -62,10 +68,11 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
 }
 
 /// Sections in whose lines reading found something.
-fn of_findings(inventory: &Inventory) -> Vec<Reason> {
+fn of_findings(inventory: &Inventory, modules: &[String]) -> Vec<Reason> {
     let mut found = Vec::new();
     for module in &inventory.modules {
-        if crate::verify::is_protected(&module.path) {
+        let is_meant = modules.is_empty() || modules.contains(&module.path);
+        if !is_meant || crate::verify::is_protected(&module.path) {
             continue;
         }
         let lines = module.findings.iter().map(|finding| (finding.line, finding.id.clone()));

@@ -109,7 +109,7 @@ impl Improver<'_> {
         let mut end = CycleEnd::default();
         // Modules of which it is not known any more what calls of them do.
         let mut changed: BTreeSet<String> = BTreeSet::new();
-        for reason in reasons(report, &ground.scan.inventory, ranking) {
+        for reason in reasons(report, &ground.scan.inventory, ranking, &self.calls.modules) {
             end.refusal = self.refusal();
             if end.refusal.is_some() {
                 break;

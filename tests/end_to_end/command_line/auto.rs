@@ -93,6 +93,31 @@ fn what_is_better_is_a_commit_on_a_branch_with_its_figures_and_a_test() {
 }
 
 #[test]
+fn what_is_kept_is_the_ground_for_the_next() {
+    let more = format!(
+        "{SHOP}\n\ndef surname(full_name: str) -> str:\n    \"\"\"The last name.\"\"\"\n    return full_name.split(\" \")[1]\n"
+    );
+    let tree = shop();
+    let repository = tree.repository();
+    std::fs::write(repository.join("shop.py"), &more).unwrap();
+    git(&repository, &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-am", "second"]);
+    let report = report(&auto(&tree, &[], &[]));
+    let sections: Vec<&str> = kept(&report).iter().map(|patch| patch["section"].as_str().unwrap()).collect();
+    assert_eq!(sections.len(), 2, "{}", report["patches"]);
+    assert!(sections.contains(&"shop:mean") && sections.contains(&"shop:surname"), "{sections:?}");
+    let branch = report["branch"].as_str().unwrap();
+    let text = git(&repository, &["show", &format!("{branch}:shop.py")]);
+    // Both changes are in the code, the second on top of the first.
+    assert!(text.matches("raise ").count() >= 2, "{text}");
+    let commits = git(&repository, &["log", "--format=%s", &format!("main..{branch}")]);
+    assert_eq!(commits.lines().count(), 2, "{commits}");
+    let run = report["run"].as_str().unwrap();
+    let directory = tree.work().join(format!("sandbox_data/auto/{run}"));
+    assert!(read(&directory.join("elapsed")).trim().parse::<f64>().unwrap() > 0.0);
+    assert!(!directory.join("candidates").exists());
+}
+
+#[test]
 fn nothing_to_go_on_with_is_said_and_tests_that_cannot_run_are_no_proof() {
     let tree = shop();
     let none = tree.menace(["auto", "--recover"]).run();

@@ -106,7 +106,7 @@ pub(super) fn show(finished: &Finished, directory: &Path, is_json: bool) -> anyh
     text.push_str(&patches(finished));
     let kept = finished.kept();
     text.push_str(&format!(
-        "\n{}  {} looked at, {kept} kept. {}\n{}  {}\n",
+        "\n{}  {} looked at, {kept} kept; {}\n{}  {}\n",
         styled("Stopped", Style::Bold),
         count(finished.patches.len(), "proposal"),
         finished.stopped,

@@ -39,8 +39,8 @@ pub(crate) struct Tracker<'a> {
     pub(crate) workflows: BTreeMap<String, Vec<String>>,
     /// Patches of modules, by path: kept, and taken back later.
     pub(crate) patches: BTreeMap<String, (u64, u64)>,
-    /// Test files of which a test does not pass, as far as somebody ran them.
-    pub(crate) failing_suites: BTreeSet<String>,
+    /// Test files of which a test does not pass; nothing if nobody ran them.
+    pub(crate) failing_suites: Option<BTreeSet<String>>,
 }
 
 impl Tracker<'_> {

@@ -187,12 +187,12 @@ impl<'a> Seen<'a> {
         }
     }
 
-    /// Suites that use a module, and of which a test does not pass.
-    fn failing_suites(&self, module: &Module) -> u32 {
-        let is_failing = |suite: &&Module| self.tracker.failing_suites.contains(&suite.path);
-        let suites = self.tracker.inventory.modules.iter().filter(is_failing);
+    /// Suites that use a module, and of which a test does not pass; nothing if nobody has run them.
+    fn failing_suites(&self, module: &Module) -> Option<u32> {
+        let failing = self.tracker.failing_suites.as_ref()?;
+        let suites = self.tracker.inventory.modules.iter().filter(|suite| failing.contains(&suite.path));
         let using = suites.filter(|suite| suite.imports.contains(&module.name)).count();
-        u32::try_from(using).unwrap_or(u32::MAX)
+        Some(u32::try_from(using).unwrap_or(u32::MAX))
     }
 
     /// The ROI of cells under one scenario: their robustness there is their reliability.

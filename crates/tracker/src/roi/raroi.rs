@@ -56,8 +56,8 @@ pub struct Risks {
     pub security_score: Option<f64>,
     /// Hostile calls and wrong calls that failed, of a hundred each.
     pub failures_of_100: f64,
-    /// Critical test suites that fail.
-    pub failing_critical_suites: u32,
+    /// Critical test suites that fail; nothing if nobody has run any.
+    pub failing_critical_suites: Option<u32>,
 }
 
 impl Default for Risks {
@@ -72,7 +72,7 @@ impl Default for Risks {
             safety_rating: None,
             security_score: None,
             failures_of_100: 0.0,
-            failing_critical_suites: 0,
+            failing_critical_suites: None,
         }
     }
 }
@@ -128,12 +128,14 @@ impl Raroi {
     }
 }
 
-/// Without patches the chance of a rollback is the prior, without changes nothing varies, without ratings nothing is unsafe.
+/// Without patches the chance of a rollback is the prior, without changes nothing varies, without ratings nothing is unsafe,
+/// and suites that nobody ran do not fail.
 fn assumed(risks: &Risks, last: &[f64]) -> Vec<&'static str> {
     let unknown = [
         ("rollback", risks.kept + risks.reverted == 0),
         ("stability", last.len() < 2),
         ("safety", risks.safety_rating.is_none() && risks.security_score.is_none()),
+        ("failing_critical_suites", risks.failing_critical_suites.is_none()),
     ];
     unknown.into_iter().filter(|(_, is_unknown)| *is_unknown).map(|(name, _)| name).collect()
 }
@@ -142,7 +144,7 @@ fn safety(risks: &Risks) -> f64 {
     let rated: Vec<f64> = [risks.safety_rating, risks.security_score].into_iter().flatten().collect();
     // What was not rated is not unsafe for that.
     let rating = crate::statistics::mean(&rated).unwrap_or(1.0);
-    let suites = 0.5_f64.powf(f64::from(risks.failing_critical_suites));
+    let suites = 0.5_f64.powf(f64::from(risks.failing_critical_suites.unwrap_or(0)));
     rating / (1.0 + risks.failures_of_100.max(0.0)) * suites
 }
 
@@ -167,8 +169,13 @@ mod tests {
 
     #[test]
     fn every_risk_costs_and_is_named() {
-        let calm =
-            Risks { kept: 50, safety_rating: Some(1.0), security_score: Some(1.0), ..Risks::default() };
+        let calm = Risks {
+            kept: 50,
+            safety_rating: Some(1.0),
+            security_score: Some(1.0),
+            failing_critical_suites: Some(0),
+            ..Risks::default()
+        };
         let best = Raroi::new(0.8, &calm);
         assert!(best.raroi > 0.78 && best.bottlenecks.is_empty(), "{best:?}");
         for (risks, factor) in [
@@ -178,7 +185,7 @@ mod tests {
             (Risks { deltas: vec![0.5, -0.5, 0.5, -0.5], ..calm.clone() }, "stability"),
             (Risks { safety_rating: Some(0.2), ..calm.clone() }, "safety"),
             (Risks { failures_of_100: 5.0, ..calm.clone() }, "safety"),
-            (Risks { failing_critical_suites: 1, ..calm.clone() }, "safety"),
+            (Risks { failing_critical_suites: Some(1), ..calm.clone() }, "safety"),
         ] {
             let risky = Raroi::new(0.8, &risks);
             assert!(risky.raroi < best.raroi, "{risky:?}");
@@ -186,7 +193,8 @@ mod tests {
         }
         assert!((Raroi::new(-1.0, &calm).raroi + 1.0).abs() < 1e-12, "a veto stays one");
         assert_eq!(best.assumed, ["stability"]);
-        assert_eq!(Raroi::new(0.8, &Risks::default()).assumed, ["rollback", "stability", "safety"]);
+        let nothing_known = Raroi::new(0.8, &Risks::default());
+        assert_eq!(nothing_known.assumed, ["rollback", "stability", "safety", "failing_critical_suites"]);
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub(in crate::commands) struct Worth<'a> {
     metrics_file: MetricsFile,
     workflows: BTreeMap<String, Vec<String>>,
     patches: BTreeMap<String, (u64, u64)>,
-    failing_suites: BTreeSet<String>,
+    /// Nothing before somebody has run the tests.
+    failing_suites: Option<BTreeSet<String>>,
 }
 
 impl<'a> Worth<'a> {
@@ -41,13 +42,13 @@ impl<'a> Worth<'a> {
             metrics_file: MetricsFile::read(configuration)?,
             workflows: stored.into_iter().map(|workflow| (workflow.name, workflow.steps)).collect(),
             patches: patches(inventory, store).await?,
-            failing_suites: BTreeSet::new(),
+            failing_suites: None,
         })
     }
 
     /// The same, by somebody who has run the tests: these files have some that do not pass.
     pub(in crate::commands) fn with_failing_suites(self, failing_suites: BTreeSet<String>) -> Self {
-        Self { failing_suites, ..self }
+        Self { failing_suites: Some(failing_suites), ..self }
     }
 
     pub(in crate::commands) async fn cycle(

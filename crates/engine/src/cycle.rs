@@ -95,6 +95,8 @@ pub struct Improver<'a> {
     pub scores: Scores,
     /// What is remembered.
     pub memory: Memory,
+    /// What the tests said of the code as it is, if somebody has run them.
+    pub suites: Option<Suites>,
 }
 
 impl Improver<'_> {
@@ -105,7 +107,10 @@ impl Improver<'_> {
         ranking: &BTreeMap<String, f64>,
     ) -> Result<CycleEnd, EngineError> {
         let mut ground = self.ground().await?;
-        let suites = Suites::of(self.workbench, &ground.scan.inventory).await?;
+        let suites = match self.suites.take() {
+            Some(suites) => suites,
+            None => Suites::of(self.workbench, &ground.scan.inventory).await?,
+        };
         let mut end = CycleEnd::default();
         // Modules of which it is not known any more what calls of them do.
         let mut changed: BTreeSet<String> = BTreeSet::new();

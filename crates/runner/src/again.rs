@@ -1,15 +1,16 @@
 //! What failed is looked at again: whether it fails each time, and with what least input.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Instant;
 
 use menace_model::calls::OutcomeKind;
 use menace_sandbox::SandboxError;
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use crate::call::Call;
 use crate::execute::Execute;
-use crate::minimise::{Again, Likeness, minimise};
+use crate::minimise::{Again, Likeness, minimise, outcome_of};
 use crate::outcome::{CallOutcome, Verdict};
 use crate::plan::{Plan, Planning};
 use crate::report::{Failure, RunReport, Shown};
@@ -19,9 +20,9 @@ use crate::run::{Recorded, RunError, RunOptions, Surroundings};
 pub(crate) async fn look_again(
     surroundings: &Surroundings<'_>,
     report: &mut RunReport,
-    plan: &Plan,
-    planning: &Planning<'_>,
+    (plan, planning): (&Plan, &Planning<'_>),
     options: &RunOptions,
+    mut repetitions: Repetitions,
 ) -> Result<(), RunError> {
     let mut waiting: VecDeque<Suspect> = VecDeque::new();
     for (index, failure) in std::mem::take(&mut report.failures).into_iter().enumerate() {
@@ -30,6 +31,8 @@ pub(crate) async fn look_again(
         waiting
             .push_back(Suspect::new(number, failure, |number| plan.call(number, planning, options.timeout)));
     }
+    // What is waited for comes last: it goes on meanwhile.
+    waiting.make_contiguous().sort_by_key(|suspect| repetitions.has(suspect));
     surroundings.progress.shrinking(waiting.len());
     let mut under_way = JoinSet::new();
     let mut looked_at = BTreeMap::new();
@@ -40,11 +43,16 @@ pub(crate) async fn look_again(
             // One that another run has looked at already is only made once more.
             let is_known = suspect.calls.iter().any(|(_, call)| surroundings.ledger.carried(call).is_some());
             let calls = if is_known { 0 } else { options.shrinking };
-            under_way.spawn(async move { (suspect.number, suspect.look_at(&executor, calls).await) });
+            let repetition = repetitions.take(&suspect);
+            under_way.spawn(async move {
+                let (began, number, name) = (Instant::now(), suspect.number, suspect.name());
+                let seen = suspect.look_at(&executor, calls, repetition).await;
+                tracing::debug!("{name}: looked at again in {} ms", began.elapsed().as_millis());
+                (number, seen)
+            });
         }
         let Some(finished) = under_way.join_next().await else { break };
-        let (number, seen) =
-            finished.map_err(|error| SandboxError::Protocol(format!("a failure was lost: {error}")))?;
+        let (number, seen) = finished.map_err(lost)?;
         looked_at.insert(number, seen?);
         surroundings.progress.shrunk();
     }
@@ -61,6 +69,55 @@ pub(crate) async fn look_again(
         }
     }
     Ok(())
+}
+
+fn lost(error: tokio::task::JoinError) -> SandboxError {
+    SandboxError::Protocol(format!("a failure was lost: {error}"))
+}
+
+/// A call that is made once more.
+type Repetition = JoinHandle<Result<CallOutcome, SandboxError>>;
+
+/// Calls that are made once more as soon as they have failed. Those that wait for others in vain take all of their time and none
+/// of the machine's, so that nobody has to wait for them at the end.
+#[derive(Default)]
+pub(crate) struct Repetitions {
+    by_number: BTreeMap<usize, Repetition>,
+    sections: BTreeSet<String>,
+}
+
+impl Repetitions {
+    /// Makes a call once more if it is of that kind, and the first one of its section.
+    pub(crate) fn begin(
+        &mut self,
+        number: usize,
+        call: &Call,
+        verdict: &Verdict,
+        executor: &Arc<dyn Execute>,
+    ) {
+        let waits = verdict.kind == OutcomeKind::Timeout && call.circumstances.disturbs_network();
+        if !waits || !self.sections.insert(call.section()) {
+            return;
+        }
+        let (executor, call) = (Arc::clone(executor), call.clone());
+        self.by_number.insert(number, tokio::spawn(async move { outcome_of(&executor, &call).await }));
+    }
+
+    fn has(&self, suspect: &Suspect) -> bool {
+        suspect.calls.first().is_some_and(|(failure, _)| self.by_number.contains_key(&failure.number))
+    }
+
+    fn take(&mut self, suspect: &Suspect) -> Option<Repetition> {
+        self.by_number.remove(&suspect.calls.first()?.0.number)
+    }
+}
+
+impl Drop for Repetitions {
+    fn drop(&mut self) {
+        for repetition in self.by_number.values() {
+            repetition.abort();
+        }
+    }
 }
 
 /// A failure that is looked at again: the call that shows it, and calls of other cells that would.
@@ -89,7 +146,12 @@ impl Suspect {
     }
 
     /// Spends so many calls on a smaller input.
-    async fn look_at(mut self, executor: &Arc<dyn Execute>, calls: usize) -> Result<Seen, SandboxError> {
+    async fn look_at(
+        mut self,
+        executor: &Arc<dyn Execute>,
+        calls: usize,
+        mut repetition: Option<Repetition>,
+    ) -> Result<Seen, SandboxError> {
         if calls < RunOptions::THOROUGH && self.is_known_not_to_end() {
             let (failure, call) = self.calls.swap_remove(0);
             let outcome = CallOutcome { verdict: failure.verdict.clone(), measures: None };
@@ -97,7 +159,11 @@ impl Suspect {
         }
         let mut differs = None;
         for (failure, call) in self.calls {
-            match minimise(executor, &call, &Likeness::of(&failure.verdict), calls).await? {
+            let first = match repetition.take() {
+                Some(repetition) => repetition.await.map_err(lost)??,
+                None => outcome_of(executor, &call).await?,
+            };
+            match minimise(executor, &call, first, &Likeness::of(&failure.verdict), calls).await? {
                 Again::Smallest(smallest) => {
                     let (call, outcome) = *smallest;
                     return Ok(Seen::Again(Box::new(failure), Box::new(call), Box::new(outcome)));
@@ -113,6 +179,12 @@ impl Suspect {
 }
 
 impl Suspect {
+    fn name(&self) -> String {
+        self.calls.first().map_or_else(String::new, |(failure, _)| {
+            format!("{} {} under {}", failure.section, failure.kind.name(), failure.scenario)
+        })
+    }
+
     /// Whether several calls did not end, so that waiting for one of them once more says no more.
     fn is_known_not_to_end(&self) -> bool {
         self.calls

@@ -50,14 +50,14 @@ pub(crate) enum Again {
     Smallest(Box<(Call, CallOutcome)>),
 }
 
-/// Makes a failing call once more, and then its input as small as it gets within so many calls.
+/// Compares what came of a failing call when it was made once more, and makes its input as small as it gets within so many calls.
 pub(crate) async fn minimise(
     executor: &Arc<dyn Execute>,
     call: &Call,
+    first: CallOutcome,
     failure: &Likeness,
     calls: usize,
 ) -> Result<Again, SandboxError> {
-    let first = outcome_of(executor, call).await?;
     if !failure.is_of(&first) {
         return Ok(Again::Differs(Box::new(first.verdict)));
     }

@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::again::look_again;
+use crate::again::{Repetitions, look_again};
 use crate::call::{Call, needs_world};
 use crate::circumstances::Proof;
 use crate::describe::describe;
@@ -164,6 +164,7 @@ pub async fn run(
         options,
         outcomes: BTreeMap::new(),
         carried: Vec::new(),
+        repetitions: Repetitions::default(),
     };
     if !execution.run(surroundings).await? {
         let made = execution.outcomes.len();
@@ -173,7 +174,8 @@ pub async fn run(
     let outcomes = repeated(&plan, execution.outcomes);
     let mut report = RunReport::new(options.seed, &planning, &plan, &outcomes);
     report.seconds = seconds;
-    look_again(surroundings, &mut report, &plan, &planning, options).await?;
+    let repetitions = execution.repetitions;
+    look_again(surroundings, &mut report, (&plan, &planning), options, repetitions).await?;
     if *surroundings.stop.borrow() {
         return Ok(RunEnd::Interrupted { made: plan.calls.len(), planned: plan.calls.len() });
     }
@@ -203,6 +205,8 @@ struct Execution<'a> {
     outcomes: BTreeMap<usize, CallOutcome>,
     /// What came of calls in another run, to be written down in this one.
     carried: Vec<Recorded>,
+    /// Calls that waited for others in vain, which are made once more while other calls are made.
+    repetitions: Repetitions,
 }
 
 impl Execution<'_> {
@@ -339,9 +343,11 @@ impl Execution<'_> {
             return Ok(());
         }
         surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
-        for Recorded { number, outcome, .. } in made {
+        for Recorded { number, call, outcome } in made {
             surroundings.progress.called(outcome.verdict.kind);
-            self.outcomes.insert(usize::try_from(number).unwrap_or(usize::MAX), outcome);
+            let number = usize::try_from(number).unwrap_or(usize::MAX);
+            self.repetitions.begin(number, &call, &outcome.verdict, surroundings.executor);
+            self.outcomes.insert(number, outcome);
         }
         Ok(())
     }

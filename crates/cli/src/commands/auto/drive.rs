@@ -51,6 +51,8 @@ pub(super) struct Drive<'a> {
     pub(super) progress: Progress,
     /// Test files of which a test did not pass when it began.
     pub(super) failing_suites: BTreeSet<String>,
+    /// What tests said of a commit, so that they need not be run again for it.
+    pub(super) suites: Option<(String, Suites)>,
 }
 
 /// What a cycle works with.
@@ -158,6 +160,7 @@ impl Drive<'_> {
             return Err(UsageError::Untestable(reason.to_owned()).into());
         }
         self.failing_suites = suites.failing();
+        self.suites = Some((tree.head().await?, suites.clone()));
         match suites.files() {
             0 => note("no tests: only calls say whether something is better"),
             files => note(&format!("tests: {} in {} pass", suites.passing(), count(files, "file"))),

@@ -80,6 +80,7 @@ impl Drive<'_> {
             alignment: rules::alignment(self.configuration, tree.root(), inventory)?,
             scores: rules::scores(self.configuration)?,
             memory: remembered::memory(self.configuration, self.store)?,
+            suites: self.suites.clone().filter(|(commit, _)| *commit == begun.base).map(|(_, suites)| suites),
             budget: std::mem::replace(budget, Budget::new(Limits::default(), Instant::now(), Duration::ZERO)),
         };
         let ranking: BTreeMap<String, f64> = worth

@@ -21,6 +21,7 @@ mod tell;
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use menace_model::ids::RunId;
 use menace_store::Store;
@@ -31,10 +32,13 @@ use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::note;
 
-use super::run::new_id;
+use super::run::{milliseconds, new_id};
 use super::usage::UsageError;
 use drive::Drive;
 use state::{Limits, Progress};
+
+/// How long a call may take if nobody says it: what does not end is waited for in each proof of each change, on both sides.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
@@ -46,8 +50,16 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
         let data = configuration.data_directory();
         let name = id.to_string();
         let arguments = &progress.asked(arguments);
-        let failing_suites = BTreeSet::new();
-        let drive = Drive { configuration, arguments, store: &store, id, began_ms, progress, failing_suites };
+        let drive = Drive {
+            configuration,
+            arguments,
+            store: &store,
+            id,
+            began_ms,
+            progress,
+            failing_suites: BTreeSet::new(),
+            suites: None,
+        };
         let exit = drive.run().await;
         if let Err(error) = &exit
             && !error.is::<UsageError>()
@@ -96,7 +108,7 @@ async fn begin(
     progress.modules.clone_from(&measure.modules);
     progress.exclude.clone_from(&measure.repository.exclude);
     (progress.seed, progress.preset_count) = (measure.seed, measure.preset_count);
-    progress.timeout_ms = u64::try_from(measure.timeout.as_millis()).unwrap_or(u64::MAX);
+    progress.timeout_ms = milliseconds(measure.timeout.unwrap_or(TIMEOUT));
     progress.preset_file = measure.preset_file.iter().map(std::path::absolute).collect::<Result<_, _>>()?;
     let is_given = !progress.preset_file.is_empty() || configuration.settings().presets.env_presets.is_some();
     if progress.preset_count.is_none() && !is_given {

@@ -7,7 +7,7 @@ mod tracked;
 mod worth;
 
 use std::collections::BTreeSet;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
@@ -32,6 +32,9 @@ use presets::Asked;
 pub(super) use report::{input, report, shortened};
 pub(super) use tracked::{Worth, keep};
 use tracked::{pilots, with_worth};
+
+/// How long a call may take if nobody says it.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
@@ -201,7 +204,7 @@ pub(in crate::commands) fn settings(
         exclude: arguments.repository.exclude.clone(),
         modules: modules.to_vec(),
         seed,
-        timeout_ms: u64::try_from(arguments.timeout.as_millis()).unwrap_or(u64::MAX),
+        timeout_ms: milliseconds(arguments.timeout.unwrap_or(USUAL_TIMEOUT)),
         python: String::new(),
         presets: presets::chosen(configuration, &asked, &paths)?.into_iter().map(Into::into).collect(),
         given: Vec::new(),
@@ -210,6 +213,11 @@ pub(in crate::commands) fn settings(
         files: fingerprints(inventory),
         shrinking: None,
     })
+}
+
+/// A time in milliseconds.
+pub(in crate::commands) fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The interpreter of the repository, or the one that was named.

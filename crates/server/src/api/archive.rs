@@ -1,0 +1,181 @@
+//! One file as an archive and back: sandboxes take and give archives.
+
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+
+use futures_util::TryStreamExt;
+use menace_model::sandbox::User;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+
+use crate::error::ApiError;
+
+/// The length of a block of an archive.
+const BLOCK: u64 = 512;
+/// The length of its end.
+const END: usize = 1024;
+
+/// A stream of bytes that is read.
+pub(super) type Reader = Pin<Box<dyn AsyncRead + Send>>;
+
+/// The body of a request as something to read.
+pub(super) fn reader(body: axum::body::Body) -> Reader {
+    let stream = body.into_data_stream().map_err(io::Error::other);
+    Box::pin(tokio_util::io::StreamReader::new(stream))
+}
+
+/// An archive with one file of a known length.
+pub(super) fn of_file(
+    name: &str,
+    length: u64,
+    mode: u32,
+    user: User,
+    content: Reader,
+) -> Result<Reader, ApiError> {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(length);
+    header.set_mode(mode);
+    header.set_uid(u64::from(user.uid));
+    header.set_gid(u64::from(user.gid));
+    header.set_mtime(u64::try_from(crate::clock::now_ms() / 1000).unwrap_or(0));
+    let mut builder = tar::Builder::new(Vec::new());
+    builder
+        .append_data(&mut header, name, io::empty())
+        .and_then(|()| builder.into_inner())
+        .map(|mut head| {
+            // A builder ends with two empty blocks; ours come after the content, with zeros up to a whole block before them.
+            head.truncate(head.len().saturating_sub(END));
+            let padding = (BLOCK - length % BLOCK) % BLOCK + END as u64;
+            let zeros = tokio::io::repeat(0).take(padding);
+            Box::pin(io::Cursor::new(head).chain(content.take(length)).chain(zeros)) as Reader
+        })
+        .map_err(|error| ApiError::invalid(format!("{name:?} is no name for a file: {error}")))
+}
+
+/// Finds the content of the only file of an archive that is written here, and passes it on.
+pub(super) struct Content<W> {
+    to: W,
+    block: Vec<u8>,
+    state: State,
+}
+
+enum State {
+    /// A header is read. The name of a file that is too long for one comes as a file of its own before it.
+    Header,
+    /// So much of a name is skipped.
+    Skip(u64),
+    /// So much of the file is left.
+    File(u64),
+    Done,
+}
+
+impl<W: AsyncWrite + Unpin> Content<W> {
+    pub(super) fn new(to: W) -> Self {
+        Self { to, block: Vec::new(), state: State::Header }
+    }
+
+    /// Takes more of the archive.
+    pub(super) async fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match &mut self.state {
+                State::Done => return Ok(()),
+                State::Skip(left) => {
+                    let taken = clipped(*left, bytes.len());
+                    *left -= taken as u64;
+                    bytes = bytes.get(taken..).unwrap_or_default();
+                    if *left == 0 {
+                        self.state = State::Header;
+                    }
+                }
+                State::File(left) => {
+                    let taken = clipped(*left, bytes.len());
+                    self.to.write_all(bytes.get(..taken).unwrap_or_default()).await?;
+                    *left -= taken as u64;
+                    bytes = bytes.get(taken..).unwrap_or_default();
+                    if *left == 0 {
+                        self.state = State::Done;
+                    }
+                }
+                State::Header => {
+                    let wanted = usize::try_from(BLOCK).unwrap_or(512) - self.block.len();
+                    let taken = wanted.min(bytes.len());
+                    self.block.extend_from_slice(bytes.get(..taken).unwrap_or_default());
+                    bytes = bytes.get(taken..).unwrap_or_default();
+                    if taken == wanted {
+                        self.state = self.read_header()?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_header(&mut self) -> io::Result<State> {
+        let header = tar::Header::from_byte_slice(&self.block);
+        let size = header.entry_size()?;
+        let kind = header.entry_type();
+        self.block.clear();
+        let rounded = size.div_ceil(BLOCK) * BLOCK;
+        Ok(match kind {
+            tar::EntryType::Regular | tar::EntryType::Continuous if size == 0 => State::Done,
+            tar::EntryType::Regular | tar::EntryType::Continuous => State::File(size),
+            tar::EntryType::GNULongName
+            | tar::EntryType::GNULongLink
+            | tar::EntryType::XHeader
+            | tar::EntryType::XGlobalHeader => State::Skip(rounded),
+            _ => return Err(io::Error::other("it is no file")),
+        })
+    }
+}
+
+fn clipped(left: u64, length: usize) -> usize {
+    usize::try_from(left).unwrap_or(usize::MAX).min(length)
+}
+
+/// The directory of a path inside and the last part of it.
+pub(super) fn split(path: &Path) -> Result<(&Path, &str), ApiError> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    match (path.parent(), name) {
+        (Some(directory), Some(name)) => Ok((directory, name)),
+        _ => Err(ApiError::invalid(format!("{} is no file", path.display()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn there_and_back(name: &str, content: &[u8], piece: usize) -> Vec<u8> {
+        let reader: Reader = Box::pin(io::Cursor::new(content.to_vec()));
+        let mut archive = of_file(name, content.len() as u64, 0o644, User::default(), reader).unwrap();
+        let mut bytes = Vec::new();
+        archive.read_to_end(&mut bytes).await.unwrap();
+        // A library has to understand it as well.
+        let mut read = tar::Archive::new(&bytes[..]);
+        let mut entries = read.entries().unwrap();
+        let mut entry = entries.next().unwrap().unwrap();
+        assert_eq!(entry.path().unwrap().to_str().unwrap(), name);
+        let mut unpacked = Vec::new();
+        io::Read::read_to_end(&mut entry, &mut unpacked).unwrap();
+        assert_eq!(unpacked, content);
+        let mut found = Vec::new();
+        let mut content = Content::new(&mut found);
+        for piece in bytes.chunks(piece) {
+            content.take(piece).await.unwrap();
+        }
+        found
+    }
+
+    #[tokio::test]
+    async fn a_file_comes_back_as_it_was() {
+        let long = "n".repeat(200);
+        for name in ["a.txt", long.as_str()] {
+            for length in [0, 1, 511, 512, 513, 5000] {
+                let content: Vec<u8> = (0..length).map(|byte| u8::try_from(byte % 251).unwrap()).collect();
+                for piece in [1, 100, 512, 10_000] {
+                    assert_eq!(there_and_back(name, &content, piece).await, content, "{name} {length} {piece}");
+                }
+            }
+        }
+    }
+}

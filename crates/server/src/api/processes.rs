@@ -1,0 +1,272 @@
+//! Commands in the background: their logs, their stdin, signals.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use super::Shared;
+use super::caller::{Asked, Body, Named};
+use super::commands::{StreamEvent, last_heard, listened};
+use crate::error::{ApiError, ErrorBody};
+use crate::sandboxes::{Caller, Execute, Keeping, Order, ProcessView, Running, Stream};
+
+/// Commands in the background.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Processes {
+    /// The oldest first; those that ended are known for ten minutes.
+    processes: Vec<ProcessView>,
+}
+
+/// List commands that go on by themselves
+#[utoipa::path(get, path = "/api/sandboxes/{id}/processes", tag = "commands", params(("id" = String, Path)),
+    responses((status = 200, body = Processes), (status = 404, description = "There is no such sandbox.", body = ErrorBody)))]
+pub(super) async fn list(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named(id): Named<String>,
+) -> Result<Json<Processes>, ApiError> {
+    let all = sandboxes.find(&caller, &id)?.processes();
+    Ok(Json(Processes { processes: all.iter().map(|process| ProcessView::from(&**process)).collect() }))
+}
+
+/// Start a command in the background
+///
+/// What it prints is kept, the last 17 MiB of it; it never waits for a listener. Its stdin stays open.
+#[utoipa::path(post, path = "/api/sandboxes/{id}/processes", tag = "commands", params(("id" = String, Path)), request_body = Execute,
+    responses((status = 201, description = "It runs.", body = ProcessView),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 403, description = "The directory may not be entered.", body = ErrorBody),
+        (status = 404, description = "There is no such sandbox, or no such directory in it.", body = ErrorBody),
+        (status = 409, description = "The sandbox is paused or stopped.", body = ErrorBody),
+        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
+        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
+        (status = 422, description = "That cannot be run.", body = ErrorBody)))]
+pub(super) async fn start(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named(id): Named<String>,
+    Body(execute): Body<Execute>,
+) -> Result<(StatusCode, Json<ProcessView>), ApiError> {
+    let entry = sandboxes.find(&caller, &id)?;
+    // The time of other commands is no time for a server.
+    let request = execute.request(None)?;
+    let running = entry.start(request, Keeping::Last).await?;
+    Ok((StatusCode::CREATED, Json(ProcessView::from(&*running))))
+}
+
+fn find(sandboxes: &Shared, caller: &Caller, id: &str, process: &str) -> Result<Arc<Running>, ApiError> {
+    sandboxes.find(caller, id)?.process(process)
+}
+
+/// See a command in the background
+#[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}", tag = "commands",
+    params(("id" = String, Path), ("process" = String, Path)),
+    responses((status = 200, body = ProcessView), (status = 404, description = "There is no such command.", body = ErrorBody)))]
+pub(super) async fn get(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named((id, process)): Named<(String, String)>,
+) -> Result<Json<ProcessView>, ApiError> {
+    Ok(Json(ProcessView::from(&*find(&sandboxes, &caller, &id, &process)?)))
+}
+
+/// End a command with all that it started, and forget it
+#[utoipa::path(delete, path = "/api/sandboxes/{id}/processes/{process}", tag = "commands",
+    params(("id" = String, Path), ("process" = String, Path)),
+    responses((status = 200, description = "How it ended.", body = ProcessView), (status = 404, description = "There is no such command.", body = ErrorBody)))]
+pub(super) async fn end(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named((id, process)): Named<(String, String)>,
+) -> Result<Json<ProcessView>, ApiError> {
+    let entry = sandboxes.find(&caller, &id)?;
+    let running = entry.process(&process)?;
+    if running.tell(Order::Kill).await {
+        running.ended().await;
+    }
+    entry.forget(&process);
+    Ok(Json(ProcessView::from(&*running)))
+}
+
+/// Hear what a command prints, as server-sent events
+#[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}/events", tag = "commands",
+    params(("id" = String, Path), ("process" = String, Path),
+        ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was heard; what came after it is sent.")),
+    responses((status = 200, description = "What happens, event by event.", content_type = "text/event-stream", body = StreamEvent),
+        (status = 404, description = "There is no such command.", body = ErrorBody),
+        (status = 422, description = "No such number.", body = ErrorBody)))]
+pub(super) async fn events(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named((id, process)): Named<(String, String)>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let entry = sandboxes.find(&caller, &id)?;
+    let running = entry.process(&process)?;
+    Ok(listened(&entry, running, last_heard(&headers)?))
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WhichLogs {
+    /// Only this one.
+    stream: Option<LogStream>,
+    /// Only the last so many bytes.
+    tail: Option<usize>,
+}
+
+/// A stream of a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LogStream {
+    Stdout,
+    Stderr,
+}
+
+/// What a command has printed and is still kept, as it is
+#[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}/logs", tag = "commands",
+    params(("id" = String, Path), ("process" = String, Path), WhichLogs),
+    responses((status = 200, description = "What it printed.", content_type = "application/octet-stream", body = Vec<u8>),
+        (status = 404, description = "There is no such command.", body = ErrorBody),
+        (status = 422, description = "No such stream.", body = ErrorBody)))]
+pub(super) async fn logs(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named((id, process)): Named<(String, String)>,
+    Asked(which): Asked<WhichLogs>,
+) -> Result<Response, ApiError> {
+    let running = find(&sandboxes, &caller, &id, &process)?;
+    let is_wanted = |stream: Stream| {
+        which.stream.is_none_or(|wanted| (wanted == LogStream::Stdout) == (stream == Stream::Stdout))
+    };
+    let mut bytes: Vec<u8> = Vec::new();
+    for chunk in running.transcript.all().iter().filter(|chunk| is_wanted(chunk.stream)) {
+        bytes.extend_from_slice(&chunk.bytes);
+    }
+    if let Some(tail) = which.tail {
+        bytes.drain(..bytes.len().saturating_sub(tail));
+    }
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], HttpBody::from(bytes)).into_response())
+}
+
+/// A signal by its number or name.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WhichSignal {
+    /// Such as `TERM`, `SIGINT` or `9`.
+    #[schema(value_type = String, example = "TERM")]
+    signal: serde_json::Value,
+}
+
+/// Signals by their names, as on Linux for every machine that we run on.
+const SIGNALS: [(&str, i32); 11] = [
+    ("HUP", 1),
+    ("INT", 2),
+    ("QUIT", 3),
+    ("ABRT", 6),
+    ("KILL", 9),
+    ("USR1", 10),
+    ("USR2", 12),
+    ("TERM", 15),
+    ("CONT", 18),
+    ("STOP", 19),
+    ("WINCH", 28),
+];
+
+fn signal_number(signal: &serde_json::Value) -> Option<i32> {
+    let text = match signal {
+        serde_json::Value::Number(number) => number.to_string(),
+        serde_json::Value::String(text) => text.to_uppercase(),
+        _ => return None,
+    };
+    let name = text.trim_start_matches("SIG");
+    let by_name = SIGNALS.iter().find(|(known, _)| *known == name).map(|(_, number)| *number);
+    by_name.or_else(|| text.parse().ok()).filter(|number| (1..=64).contains(number))
+}
+
+/// Send a command a signal
+#[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/signal", tag = "commands",
+    params(("id" = String, Path), ("process" = String, Path)), request_body = WhichSignal,
+    responses((status = 204, description = "It was sent."),
+        (status = 400, description = "The body is not JSON.", body = ErrorBody),
+        (status = 404, description = "There is no such command.", body = ErrorBody),
+        (status = 409, description = "It has ended.", body = ErrorBody),
+        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
+        (status = 422, description = "No such signal.", body = ErrorBody)))]
+pub(super) async fn signal(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named((id, process)): Named<(String, String)>,
+    Body(which): Body<WhichSignal>,
+) -> Result<StatusCode, ApiError> {
+    let running = find(&sandboxes, &caller, &id, &process)?;
+    let number = signal_number(&which.signal)
+        .ok_or_else(|| ApiError::invalid("signal: a name such as TERM, or 1 to 64"))?;
+    if running.tell(Order::Signal(number)).await { Ok(StatusCode::NO_CONTENT) } else { Err(has_ended(&process)) }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WhetherLast {
+    /// Nothing more will be written: the command sees the end of its stdin.
+    #[serde(default)]
+    close: bool,
+}
+
+/// Write to the stdin of a command
+#[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/stdin", tag = "commands",
+    params(("id" = String, Path), ("process" = String, Path), WhetherLast),
+    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    responses((status = 204, description = "It was written."),
+        (status = 404, description = "There is no such command.", body = ErrorBody),
+        (status = 409, description = "It has ended, or does not read any more.", body = ErrorBody),
+        (status = 422, description = "No such thing.", body = ErrorBody)))]
+pub(super) async fn stdin(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    Named((id, process)): Named<(String, String)>,
+    Asked(last): Asked<WhetherLast>,
+    bytes: Bytes,
+) -> Result<StatusCode, ApiError> {
+    let running = find(&sandboxes, &caller, &id, &process)?;
+    if !bytes.is_empty() && !running.write(&bytes).await {
+        return Err(has_ended(&process));
+    }
+    if last.close {
+        running.close_stdin().await;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn has_ended(process: &str) -> ApiError {
+    ApiError::conflict("process_ended", format!("{process} has ended, or does not read any more"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::signal_number;
+
+    #[test]
+    fn signals_have_names_and_numbers() {
+        for (signal, number) in [
+            (json!("TERM"), Some(15)),
+            (json!("sigint"), Some(2)),
+            (json!(9), Some(9)),
+            (json!("12"), Some(12)),
+            (json!(0), None),
+            (json!("65"), None),
+            (json!("NOPE"), None),
+            (json!([]), None),
+        ] {
+            assert_eq!(signal_number(&signal), number, "{signal}");
+        }
+    }
+}

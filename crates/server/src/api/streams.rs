@@ -1,0 +1,46 @@
+//! What happens to sandboxes, as it happens.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::unfold;
+
+use super::Shared;
+use super::commands::last_heard;
+use crate::error::{ApiError, ErrorBody};
+use crate::sandboxes::{Caller, Happening};
+
+/// Hear what happens to sandboxes, as server-sent events
+///
+/// Such as `sandbox.created`, `sandbox.stopped` and `sandbox.destroyed`. With `Last-Event-ID` it goes on after that one;
+/// without it begins now.
+#[utoipa::path(get, path = "/api/events", tag = "service",
+    params(("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was heard.")),
+    responses((status = 200, description = "What happens, event by event.", content_type = "text/event-stream", body = Happening),
+        (status = 422, description = "No such number.", body = ErrorBody)))]
+pub(super) async fn events(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    let after = match last_heard(&headers)? {
+        0 => sandboxes.happenings.last(),
+        number => number,
+    };
+    let place = (sandboxes, caller, after, VecDeque::<Happening>::new());
+    let events = unfold(place, |(sandboxes, caller, mut after, mut waiting)| async move {
+        if waiting.is_empty() {
+            let (seen, last) = sandboxes.happenings.after(after, &caller).await;
+            (waiting, after) = (seen.into(), last);
+        }
+        let next = waiting.pop_front()?;
+        let data = serde_json::to_string(&next).ok()?;
+        let event = Event::default().event(&next.event).id(next.number.to_string()).data(data);
+        Some((Ok::<_, Infallible>(event), (sandboxes, caller, after, waiting)))
+    });
+    Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
+}

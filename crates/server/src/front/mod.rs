@@ -1,0 +1,13 @@
+//! The process that lets callers in: addresses, certificates, keys, limits, the audit trail.
+
+mod audit;
+mod gate;
+mod keys;
+mod rate;
+mod serve;
+mod tls;
+
+pub use audit::Audit;
+pub use keys::{Key, KeyRing, new_key};
+pub use serve::{Front, FrontError, FrontOptions};
+pub use tls::TlsFiles;

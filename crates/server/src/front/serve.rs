@@ -1,0 +1,271 @@
+//! Lets callers in, and passes what they ask on to whoever holds sandboxes.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use thiserror::Error;
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+use tower_http::timeout::RequestBodyTimeoutLayer;
+
+use super::audit::{Audit, Line};
+use super::gate::Gate;
+use super::keys::{Key, KeyRing};
+use super::rate::Rate;
+use super::tls::{TlsError, TlsFiles};
+use crate::api::CALLER_HEADER;
+use crate::clock;
+use crate::error::ApiError;
+use crate::keeper::Keeper;
+use crate::proxy::forward;
+use crate::sandboxes::Caller;
+
+/// How long a caller may take for the head of a request, and between two parts of its body.
+const HEAD: Duration = Duration::from_secs(10);
+const BODY: Duration = Duration::from_secs(30);
+/// How long requests under way have when the server ends.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long a certificate may be negotiated.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How callers are let in.
+pub struct FrontOptions {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// A certificate, if it has one.
+    pub tls: Option<TlsFiles>,
+    /// Requests of one caller in a second, and at once.
+    pub rate: (f64, f64),
+    /// A key is needed even on this machine.
+    pub needs_key: bool,
+}
+
+/// Why callers cannot be let in.
+#[derive(Debug, Error)]
+pub enum FrontError {
+    /// The address cannot be used.
+    #[error("failed to listen on {address}: {source}\nhint: choose another one with --address or --port")]
+    Listen {
+        /// Which.
+        address: SocketAddr,
+        /// Why.
+        #[source]
+        source: io::Error,
+    },
+    /// Everybody could use this machine.
+    #[error("{address} can be reached by other machines, and there are no keys\nhint: menace keys create makes one; or listen on 127.0.0.1")]
+    Open {
+        /// Which.
+        address: SocketAddr,
+    },
+    /// The certificate cannot be used.
+    #[error("{0}")]
+    Tls(#[from] TlsError),
+    /// Accepting callers failed.
+    #[error("failed to let a caller in: {0}")]
+    Accept(#[source] io::Error),
+}
+
+/// A server that listens.
+pub struct Front {
+    listener: TcpListener,
+    acceptor: Option<TlsAcceptor>,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    gate: Gate,
+    keeper: Keeper,
+    audit: Audit,
+}
+
+impl Front {
+    /// Listens. Nobody is let in before [`Front::serve`].
+    pub async fn listen(
+        options: FrontOptions,
+        keys: Vec<Key>,
+        keeper: Keeper,
+        audit: Audit,
+    ) -> Result<Self, FrontError> {
+        let address = options.address;
+        if keys.is_empty() && !address.ip().is_loopback() {
+            return Err(FrontError::Open { address });
+        }
+        let acceptor = options.tls.map(|files| files.acceptor()).transpose()?;
+        let listener =
+            TcpListener::bind(address).await.map_err(|source| FrontError::Listen { address, source })?;
+        let ring = KeyRing::default();
+        ring.replace(keys);
+        // One that needs keys never becomes open because the last one was taken back.
+        let needs_key = options.needs_key || !ring.is_empty() || !address.ip().is_loopback();
+        let gate = Gate { keys: ring, needs_key, rate: Rate::new(options.rate.0, options.rate.1) };
+        Ok(Self { listener, acceptor, shared: Arc::new(Shared { gate, keeper, audit }) })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    /// Whether a key is needed.
+    pub fn needs_key(&self) -> bool {
+        self.shared.gate.needs_key
+    }
+
+    /// Takes other keys from now on.
+    pub fn keys(&self) -> impl Fn(Vec<Key>) + Send + Sync + 'static {
+        let shared = Arc::clone(&self.shared);
+        move |keys| shared.gate.keys.replace(keys)
+    }
+
+    /// Lets callers in until `end` is there, and then waits a while for those that are under way.
+    pub async fn serve(self, end: impl Future<Output = ()>) -> Result<(), FrontError> {
+        let graceful = GracefulShutdown::new();
+        let mut end = pin!(end);
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = &mut end => break,
+            };
+            match accepted {
+                Ok((stream, peer)) => self.accept(stream, peer, &graceful),
+                // Too many files are open, or the caller is gone already: neither is the end.
+                Err(error) if is_passing(&error) => tokio::time::sleep(Duration::from_millis(10)).await,
+                Err(error) => return Err(FrontError::Accept(error)),
+            }
+        }
+        drop(self.listener);
+        if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
+            tracing::info!("requests that were still under way after {GRACE:?} were cut off");
+        }
+        Ok(())
+    }
+
+    fn accept(&self, stream: TcpStream, peer: SocketAddr, graceful: &GracefulShutdown) {
+        // Small answers are not held back to be sent with others.
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!("{peer}: {error}");
+        }
+        let (acceptor, shared, watcher) =
+            (self.acceptor.clone(), Arc::clone(&self.shared), graceful.watcher());
+        tokio::spawn(async move {
+            let service = TowerToHyperService::new(router(shared, peer).into_service::<hyper::body::Incoming>());
+            let mut builder = auto::Builder::new(TokioExecutor::new());
+            builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+            let served = match acceptor {
+                None => {
+                    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+                    watcher.watch(connection.into_owned()).await
+                }
+                Some(acceptor) => {
+                    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
+                        return;
+                    };
+                    let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
+                    watcher.watch(connection.into_owned()).await
+                }
+            };
+            if let Err(error) = served {
+                tracing::debug!("the connection of {peer} ended: {error}");
+            }
+        });
+    }
+}
+
+fn is_passing(error: &io::Error) -> bool {
+    use io::ErrorKind as Kind;
+    let is_limit = matches!(error.raw_os_error(), Some(23 | 24));
+    is_limit || matches!(error.kind(), Kind::ConnectionAborted | Kind::ConnectionReset | Kind::Interrupted)
+}
+
+/// A caller and what is shared.
+#[derive(Clone)]
+struct Peer {
+    shared: Arc<Shared>,
+    address: SocketAddr,
+}
+
+fn router(shared: Arc<Shared>, address: SocketAddr) -> Router {
+    Router::new()
+        .fallback(handle)
+        .layer(RequestBodyTimeoutLayer::new(BODY))
+        .with_state(Peer { shared, address })
+}
+
+async fn handle(State(peer): State<Peer>, request: Request) -> Response {
+    let began = Instant::now();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    // Whether it lives can be asked without a key, as those ask who restart it.
+    let is_open = path == "/healthz";
+    let entered = if is_open {
+        Ok(Caller::default())
+    } else {
+        peer.shared.gate.enter(request.headers(), peer.address)
+    };
+    let (key, response) = match entered {
+        Err(refused) => (None, refused.into_response()),
+        Ok(caller) => {
+            let passed = pass_on(&peer.shared, request, &caller).await;
+            (caller.key, passed.unwrap_or_else(IntoResponse::into_response))
+        }
+    };
+    let changes = !method.is_safe();
+    if changes {
+        let line = Line {
+            at: clock::text(clock::now_ms()),
+            key: key.as_deref(),
+            peer: peer.address.ip().to_string(),
+            method: method.as_str(),
+            path: &path,
+            status: response.status().as_u16(),
+            took_ms: began.elapsed().as_secs_f64() * 1e3,
+        };
+        if let Err(error) = peer.shared.audit.write(&line) {
+            tracing::error!("the audit trail cannot be written: {error}");
+            return ApiError::internal("it was done, and could not be written down")
+                .hint("the operator has to look at the disk of the server")
+                .into_response();
+        }
+    }
+    response
+}
+
+async fn pass_on(shared: &Shared, mut request: Request<Body>, caller: &Caller) -> Result<Response, ApiError> {
+    without_last_slash(&mut request);
+    let caller = serde_json::to_string(caller).unwrap_or_default();
+    let caller = HeaderValue::from_str(&caller)
+        .map_err(|_| ApiError::internal("the name of the key cannot be passed on"))?;
+    // Whatever a caller sends under this name is replaced.
+    request.headers_mut().insert(CALLER_HEADER, caller);
+    let stream = shared.keeper.connect().await.map_err(|error| {
+        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_keeper", error.to_string())
+    })?;
+    forward(request, Box::new(stream)).await
+}
+
+/// The addresses of the first edition end with a slash, others do not; both mean the same, but below ports and files.
+fn without_last_slash(request: &mut Request<Body>) {
+    let path = request.uri().path();
+    let is_ours = path.starts_with("/api/") && !path.contains("/ports/") && !path.contains("/files/");
+    let Some(short) = path.strip_suffix('/').filter(|_| is_ours && path != "/api/docs/") else { return };
+    let target = match request.uri().query() {
+        Some(query) => format!("{short}?{query}"),
+        None => short.to_owned(),
+    };
+    if let Ok(target) = target.parse() {
+        *request.uri_mut() = target;
+    }
+}

@@ -1,0 +1,116 @@
+//! The life of the process that holds sandboxes: it ends when there are none and nobody asks for any.
+
+use std::fs;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use tokio::net::UnixListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::Notify;
+
+use super::place::Place;
+use crate::clock;
+use crate::sandboxes::{Backends, Sandboxes, ServiceLimits};
+
+/// How it is held.
+pub struct Holding {
+    /// Where.
+    pub place: Place,
+    /// Who makes sandboxes.
+    pub backends: Backends,
+    /// What holds for all of them.
+    pub limits: ServiceLimits,
+    /// How long it stays without sandboxes and without anybody who asks.
+    pub linger: Duration,
+}
+
+/// What tells the process to end.
+struct Life {
+    asked_ms: AtomicI64,
+    end: Notify,
+}
+
+/// Holds sandboxes until nobody needs that any more. False if another process does already.
+pub async fn hold(holding: Holding) -> io::Result<bool> {
+    let Some(lock) = holding.place.hold()? else { return Ok(false) };
+    let path = holding.place.socket();
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    // Nobody else can enter the directory, so there is no moment in which others could connect.
+    let listener = UnixListener::bind(&path)?;
+    let sandboxes = Arc::new(Sandboxes::new(holding.backends, holding.limits));
+    let life = Arc::new(Life { asked_ms: AtomicI64::new(clock::now_ms()), end: Notify::new() });
+    let workers = [
+        tokio::spawn(Arc::clone(&sandboxes).reap()),
+        tokio::spawn(Arc::clone(&sandboxes).measure()),
+        tokio::spawn(linger(Arc::clone(&sandboxes), Arc::clone(&life), holding.linger)),
+        tokio::spawn(end_when_told(Arc::clone(&life))?),
+    ];
+    let router = crate::api::router(Arc::clone(&sandboxes))
+        .route("/internal/end", axum::routing::post(end).with_state(Arc::clone(&life)))
+        .layer(middleware::from_fn_with_state(Arc::clone(&life), note_request));
+    say_ready()?;
+    let ending = Arc::clone(&life);
+    // Streams have no end of their own, so connections are not waited for.
+    tokio::select! {
+        served = async { axum::serve(listener, router).await } => served?,
+        () = ending.end.notified() => {}
+    }
+    workers.iter().for_each(tokio::task::JoinHandle::abort);
+    // Who comes now starts another one, which waits for the lock no longer than this takes.
+    drop(fs::remove_file(&path));
+    sandboxes.destroy_all("the process that held it ended").await;
+    drop(lock);
+    Ok(true)
+}
+
+/// Whoever started this process waits for a line.
+fn say_ready() -> io::Result<()> {
+    let mut stdout = io::stdout();
+    match stdout.write_all(b"ready\n").and_then(|()| stdout.flush()) {
+        // It may be gone.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+        _ => Ok(()),
+    }
+}
+
+async fn note_request(State(life): State<Arc<Life>>, request: Request, next: Next) -> Response {
+    life.asked_ms.store(clock::now_ms(), Ordering::Relaxed);
+    next.run(request).await
+}
+
+async fn end(State(life): State<Arc<Life>>) -> StatusCode {
+    life.end.notify_one();
+    StatusCode::ACCEPTED
+}
+
+async fn linger(sandboxes: Arc<Sandboxes>, life: Arc<Life>, linger: Duration) {
+    let linger = i64::try_from(linger.as_millis()).unwrap_or(i64::MAX);
+    loop {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        let is_asked = clock::now_ms() - life.asked_ms.load(Ordering::Relaxed) < linger;
+        if !is_asked && sandboxes.is_empty() {
+            life.end.notify_one();
+            return;
+        }
+    }
+}
+
+fn end_when_told(life: Arc<Life>) -> io::Result<impl Future<Output = ()>> {
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+        life.end.notify_one();
+    })
+}

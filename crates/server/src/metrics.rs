@@ -1,0 +1,115 @@
+//! What is counted, for Prometheus. Names are those of the first edition.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::sandboxes::BackendName;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    backend: &'static str,
+}
+
+/// Where what takes longer is counted separately, in seconds.
+const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
+
+/// What is counted.
+pub struct Metrics {
+    registry: Registry,
+    creation_seconds: Family<Labels, Histogram, fn() -> Histogram>,
+    creation_failures: Family<Labels, Counter>,
+    cleanup_seconds: Family<Labels, Histogram, fn() -> Histogram>,
+    active: Family<Labels, Gauge>,
+    executed: Family<Labels, Counter>,
+    cpu_seconds: Counter<f64, AtomicU64>,
+}
+
+fn histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut metrics = Self {
+            registry: Registry::default(),
+            creation_seconds: Family::new_with_constructor(histogram),
+            creation_failures: Family::default(),
+            cleanup_seconds: Family::new_with_constructor(histogram),
+            active: Family::default(),
+            executed: Family::default(),
+            cpu_seconds: Counter::default(),
+        };
+        let registry = &mut metrics.registry;
+        registry.register_with_unit(
+            "container_creation",
+            "Time that making a sandbox took",
+            Unit::Seconds,
+            metrics.creation_seconds.clone(),
+        );
+        registry.register(
+            "container_creation_failures",
+            "Sandboxes that could not be made",
+            metrics.creation_failures.clone(),
+        );
+        registry.register_with_unit(
+            "cleanup_duration",
+            "Time that the end of a sandbox took",
+            Unit::Seconds,
+            metrics.cleanup_seconds.clone(),
+        );
+        registry.register("active_container_count", "Sandboxes that there are", metrics.active.clone());
+        registry.register("sandbox_commands", "Commands that were run to their end", metrics.executed.clone());
+        registry.register_with_unit(
+            "sandbox_commands_cpu",
+            "CPU time of those commands, where it was counted",
+            Unit::Seconds,
+            metrics.cpu_seconds.clone(),
+        );
+        metrics
+    }
+}
+
+impl Metrics {
+    /// A sandbox was made.
+    pub fn made(&self, backend: BackendName, took: Duration) {
+        let labels = Labels { backend: backend.name() };
+        self.creation_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        self.active.get_or_create(&labels).inc();
+    }
+
+    /// A sandbox could not be made.
+    pub fn not_made(&self, backend: BackendName) {
+        self.creation_failures.get_or_create(&Labels { backend: backend.name() }).inc();
+    }
+
+    /// A sandbox was ended.
+    pub fn ended(&self, backend: BackendName, took: Duration) {
+        let labels = Labels { backend: backend.name() };
+        self.cleanup_seconds.get_or_create(&labels).observe(took.as_secs_f64());
+        self.active.get_or_create(&labels).dec();
+    }
+
+    /// A command was run to its end.
+    pub fn executed(&self, backend: BackendName, cpu_ms: Option<f64>) {
+        self.executed.get_or_create(&Labels { backend: backend.name() }).inc();
+        if let Some(cpu_ms) = cpu_ms {
+            self.cpu_seconds.inc_by(cpu_ms / 1e3);
+        }
+    }
+
+    /// All of it, as Prometheus reads it.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        encode(&mut text, &self.registry).unwrap_or_default();
+        text
+    }
+}

@@ -1,0 +1,366 @@
+//! One sandbox as the service knows it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec, Stats, WORKSPACE};
+use menace_sandbox::{Sandbox, Snapshot};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::running::Running;
+use super::tenants::{Caller, Reservation};
+use super::transcript::Keeping;
+use super::view::{ResourceLimits, SandboxView, Status};
+use super::wanted::{BackendName, CreateSandbox};
+use crate::clock;
+use crate::error::ApiError;
+
+/// Commands that have ended and are still known, and for how long.
+const MOST_ENDED: usize = 64;
+const ENDED_FOR_MS: i64 = 600_000;
+/// Samples that are kept for plots.
+const MOST_SAMPLES: usize = 360;
+
+/// A sandbox with all that is known of it.
+pub struct Entry {
+    /// Its name.
+    pub id: String,
+    /// Who it belongs to.
+    pub owner: Option<String>,
+    /// Who made it.
+    pub backend: BackendName,
+    /// When, in milliseconds since 1970.
+    pub created_ms: i64,
+    /// The sandbox itself.
+    pub sandbox: Arc<dyn Sandbox>,
+    /// How it was made.
+    pub spec: SandboxSpec,
+    /// What can change.
+    changing: Mutex<Changing>,
+    processes: Mutex<BTreeMap<String, Arc<Running>>>,
+    next_process: AtomicU64,
+    used_ms: AtomicI64,
+    under_way: AtomicU64,
+    samples: Mutex<VecDeque<Sample>>,
+    snapshots: Mutex<BTreeMap<String, Arc<Kept>>>,
+    pub(super) reservation: Reservation,
+}
+
+/// What can change of a sandbox.
+#[derive(Debug, Clone)]
+pub struct Changing {
+    /// What its owner calls it.
+    pub project_name: String,
+    /// What it can be found by.
+    pub labels: BTreeMap<String, String>,
+    /// What it does.
+    pub status: Status,
+    /// When it is destroyed.
+    pub expires_ms: Option<i64>,
+    /// After how long without a request its processes end.
+    pub idle: Option<Duration>,
+    /// How long commands may take that do not say it.
+    pub timeout: Option<Duration>,
+    /// Ports that were named.
+    pub ports: Vec<u16>,
+    /// Limits as they are now.
+    pub limits: menace_model::sandbox::Limits,
+}
+
+/// A snapshot of a sandbox.
+pub struct Kept {
+    /// Its name.
+    pub id: String,
+    /// What its owner calls it.
+    pub name: String,
+    /// When it was taken.
+    pub created_ms: i64,
+    /// The sandbox it is of.
+    pub sandbox: String,
+    /// Who that belongs to.
+    pub owner: Option<String>,
+    /// Who made it.
+    pub backend: BackendName,
+    /// The files.
+    pub files: Snapshot,
+}
+
+/// What a sandbox took at one moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Sample {
+    /// Milliseconds since 1970.
+    pub at_ms: i64,
+    /// CPU time since it was made.
+    pub cpu_ms: Option<f64>,
+    /// Memory.
+    pub memory_bytes: Option<u64>,
+    /// Bytes of files.
+    pub disk_bytes: Option<u64>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
+    /// Bytes read from devices since it was made.
+    pub io_read_bytes: Option<u64>,
+    /// Bytes written to devices since it was made.
+    pub io_write_bytes: Option<u64>,
+}
+
+impl Sample {
+    pub(crate) fn of(stats: &Stats) -> Self {
+        let usage = &stats.usage;
+        let cpu_ms = usage.cpu_user_ms.zip(usage.cpu_system_ms).map(|(user, system)| user + system);
+        Self {
+            at_ms: clock::now_ms(),
+            cpu_ms,
+            memory_bytes: stats.memory_bytes,
+            disk_bytes: stats.disk_bytes,
+            pids: stats.pids,
+            io_read_bytes: usage.io_read_bytes,
+            io_write_bytes: usage.io_write_bytes,
+        }
+    }
+}
+
+/// Something is asked of a sandbox; it is not idle as long as this lives.
+pub struct Use<'a>(&'a Entry);
+
+impl Drop for Use<'_> {
+    fn drop(&mut self) {
+        self.0.used_ms.store(clock::now_ms(), Ordering::Relaxed);
+        self.0.under_way.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Entry {
+    pub(super) fn new(
+        sandbox: Arc<dyn Sandbox>,
+        spec: SandboxSpec,
+        wanted: &CreateSandbox,
+        backend: BackendName,
+        caller: &Caller,
+        reservation: Reservation,
+    ) -> Self {
+        let now = clock::now_ms();
+        let changing = Changing {
+            project_name: wanted.project_name.clone(),
+            labels: wanted.labels.clone(),
+            status: Status::Running,
+            expires_ms: wanted.ttl.map(|ttl| now.saturating_add(milliseconds(ttl.0))),
+            idle: wanted.idle_timeout.map(|idle| idle.0),
+            timeout: wanted.timeout.map(|timeout| timeout.0),
+            ports: wanted.ports.clone(),
+            limits: spec.limits.clone(),
+        };
+        Self {
+            id: sandbox.id().to_owned(),
+            owner: caller.key.clone(),
+            backend,
+            created_ms: now,
+            sandbox,
+            spec,
+            changing: Mutex::new(changing),
+            processes: Mutex::default(),
+            next_process: AtomicU64::new(1),
+            used_ms: AtomicI64::new(now),
+            under_way: AtomicU64::new(0),
+            samples: Mutex::default(),
+            snapshots: Mutex::default(),
+            reservation,
+        }
+    }
+
+    /// What can change, as it is now.
+    pub fn now(&self) -> Changing {
+        lock(&self.changing).clone()
+    }
+
+    /// Changes it.
+    pub fn change<T>(&self, change: impl FnOnce(&mut Changing) -> T) -> T {
+        change(&mut lock(&self.changing))
+    }
+
+    /// Says that it is used, until what this returns is dropped.
+    pub fn used(&self) -> Use<'_> {
+        self.under_way.fetch_add(1, Ordering::AcqRel);
+        Use(self)
+    }
+
+    /// How long nobody has asked anything of it, in milliseconds; nothing while somebody does or a command of its runs.
+    pub fn idle_ms(&self, now: i64) -> Option<i64> {
+        let is_busy = self.under_way.load(Ordering::Acquire) > 0
+            || lock(&self.processes).values().any(|process| process.state().ended_ms().is_none());
+        (!is_busy).then(|| now - self.used_ms.load(Ordering::Relaxed))
+    }
+
+    /// Refuses what only a sandbox that runs can do.
+    pub fn check_running(&self) -> Result<(), ApiError> {
+        match self.now().status {
+            Status::Running => Ok(()),
+            status => Err(ApiError::conflict(
+                "sandbox_not_running",
+                format!("sandbox {} is {}", self.id, status.name()),
+            )
+            .hint(match status {
+                Status::Paused => "POST …/resume lets it go on",
+                Status::Stopped | Status::Running => "POST …/start makes it ready for commands",
+            })),
+        }
+    }
+
+    /// Refuses what nobody inside can answer while all stand still.
+    pub fn check_not_paused(&self) -> Result<(), ApiError> {
+        if self.now().status == Status::Paused {
+            return Err(ApiError::conflict("sandbox_paused", format!("sandbox {} is paused", self.id))
+                .hint("POST …/resume lets it go on"));
+        }
+        Ok(())
+    }
+
+    /// Takes other limits into account in what its owner has.
+    pub fn reserve(&self, caller: &Caller, limits: &menace_model::sandbox::Limits) -> Result<(), ApiError> {
+        self.reservation.change(caller, limits)
+    }
+
+    /// What callers are shown.
+    pub fn view(&self) -> SandboxView {
+        let Changing { project_name, labels, status, expires_ms, ports, limits, .. } = self.now();
+        let cpus = limits.cpus.unwrap_or(0.0);
+        SandboxView {
+            sandbox_id: self.id.clone(),
+            container_id: self.sandbox.id().to_owned(),
+            project_name,
+            status,
+            created_at: clock::text(self.created_ms),
+            workspace_path: WORKSPACE.to_owned(),
+            ports: ports
+                .iter()
+                .map(|port| (port.to_string(), format!("/api/sandboxes/{}/ports/{port}/", self.id)))
+                .collect(),
+            resource_limits: ResourceLimits {
+                memory_limit: size(limits.effective_memory()),
+                cpu_limit: format!("{cpus:?}"),
+                memory_bytes: limits.effective_memory(),
+                cpus,
+                disk_bytes: limits.effective_disk(),
+                pids: limits.effective_pids(),
+            },
+            backend: self.backend.name().to_owned(),
+            image: self.spec.image.clone(),
+            labels,
+            expires_at: expires_ms.map(clock::text),
+            last_used_at: clock::text(self.used_ms.load(Ordering::Relaxed)),
+            owner: self.owner.clone(),
+        }
+    }
+
+    /// Runs a command to its end.
+    pub async fn execute(&self, request: ExecRequest) -> Result<ExecOutcome, ApiError> {
+        self.check_running()?;
+        let _used = self.used();
+        Ok(self.sandbox.exec(request).await?)
+    }
+
+    /// Starts a command that goes on by itself.
+    pub async fn start(&self, request: ExecRequest, keeping: Keeping) -> Result<Arc<Running>, ApiError> {
+        self.check_running()?;
+        let _used = self.used();
+        self.forget_ended();
+        let command = request.command.clone();
+        let process = self.sandbox.spawn(request).await?;
+        let number = self.next_process.fetch_add(1, Ordering::Relaxed);
+        let running = Running::attend(format!("p{number}"), command, process, keeping).await;
+        lock(&self.processes).insert(running.id.clone(), Arc::clone(&running));
+        Ok(running)
+    }
+
+    /// A command that goes on by itself, or has ended a while ago.
+    pub fn process(&self, id: &str) -> Result<Arc<Running>, ApiError> {
+        lock(&self.processes).get(id).cloned().ok_or_else(|| ApiError::nothing("process", id))
+    }
+
+    /// All of them, the oldest first.
+    pub fn processes(&self) -> Vec<Arc<Running>> {
+        let mut all: Vec<Arc<Running>> = lock(&self.processes).values().cloned().collect();
+        all.sort_by_key(|process| process.started_ms);
+        all
+    }
+
+    /// Forgets a command, which ends it.
+    pub fn forget(&self, id: &str) {
+        lock(&self.processes).remove(id);
+    }
+
+    /// Forgets commands that have ended long ago, or many commands ago.
+    pub(super) fn forget_ended(&self) {
+        let oldest = clock::now_ms() - ENDED_FOR_MS;
+        let mut processes = lock(&self.processes);
+        processes.retain(|_, process| process.state().ended_ms().is_none_or(|ended| ended > oldest));
+        let mut ended: Vec<(i64, String)> = processes
+            .values()
+            .filter_map(|process| Some((process.state().ended_ms()?, process.id.clone())))
+            .collect();
+        ended.sort();
+        let too_many = ended.len().saturating_sub(MOST_ENDED);
+        for (_, id) in ended.drain(..too_many) {
+            processes.remove(&id);
+        }
+    }
+
+    /// Adds what it takes now to what is kept for plots.
+    pub async fn sample(&self) -> Result<Sample, ApiError> {
+        let sample = Sample::of(&self.sandbox.stats().await?);
+        let mut samples = lock(&self.samples);
+        samples.push_back(sample);
+        while samples.len() > MOST_SAMPLES {
+            samples.pop_front();
+        }
+        Ok(sample)
+    }
+
+    /// What it took.
+    pub fn samples(&self) -> Vec<Sample> {
+        lock(&self.samples).iter().copied().collect()
+    }
+
+    /// Snapshots of it.
+    pub fn snapshots(&self) -> Vec<Arc<Kept>> {
+        lock(&self.snapshots).values().cloned().collect()
+    }
+
+    pub(super) fn forget_snapshot(&self, id: &str) {
+        lock(&self.snapshots).remove(id);
+    }
+
+    pub(super) fn keep_snapshot(&self, kept: Arc<Kept>) {
+        lock(&self.snapshots).insert(kept.id.clone(), kept);
+    }
+}
+
+fn milliseconds(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// Bytes as people write them: `1g`, `512m`, or the number.
+fn size(bytes: u64) -> String {
+    [(30, "g"), (20, "m"), (10, "k")]
+        .into_iter()
+        .find(|(shift, _)| bytes > 0 && bytes % (1_u64 << shift) == 0)
+        .map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is behind these locks is whole after every statement.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn sizes_are_written_as_they_are_asked_for() {
+        for (bytes, text) in [(1 << 30, "1g"), (512 << 20, "512m"), (1536 << 20, "1536m"), (1000, "1000")] {
+            assert_eq!(super::size(bytes), text);
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! The sandboxes of the service: making, finding, listing, ending.
+
+mod backends;
+mod ending;
+mod entry;
+mod happenings;
+mod idempotency;
+mod making;
+mod running;
+mod tenants;
+mod transcript;
+mod view;
+mod wanted;
+
+pub use backends::{Backends, Starter};
+pub use entry::{Changing, Entry, Kept, Sample};
+pub use happenings::{Happening, Happenings};
+pub use making::{Sandboxes, ServiceLimits};
+pub use running::{Order, Running, State};
+pub use tenants::{Caller, Quota};
+pub use transcript::{Chunk, Keeping, Lost, Stream, Transcript};
+pub use view::{
+    CommandEnd, Executed, ProcessView, ResourceLimits, SandboxPage, SandboxView, Status,
+};
+pub(crate) use wanted::check_variables;
+pub use wanted::{BackendName, CpuShare, CreateSandbox, Execute, NetworkWish, Size, Span, UserName};

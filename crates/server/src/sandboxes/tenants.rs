@@ -1,0 +1,186 @@
+//! Who asks, what they may have, and what they have.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::StatusCode;
+use menace_model::sandbox::Limits;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::error::ApiError;
+
+/// Who asks. Without a key it is the operator, who sees everything and has no limits but the machine's.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Caller {
+    /// The name of the key.
+    pub key: Option<String>,
+    /// What it may have.
+    #[serde(default)]
+    pub quota: Quota,
+}
+
+/// What a key may have at one time; what is not said is not limited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Quota {
+    /// Sandboxes.
+    pub sandboxes: Option<u64>,
+    /// CPU cores of all of them.
+    pub cpus: Option<f64>,
+    /// Bytes of memory of all of them.
+    pub memory: Option<u64>,
+    /// Bytes of files of all of them.
+    pub disk: Option<u64>,
+}
+
+/// What all have.
+#[derive(Debug, Default)]
+pub(super) struct Tenants {
+    by_key: Mutex<BTreeMap<Option<String>, Held>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Held {
+    sandboxes: u64,
+    cpus: f64,
+    memory: u64,
+    disk: u64,
+}
+
+/// A part of what a key may have. It is given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Reservation {
+    tenants: Arc<Tenants>,
+    key: Option<String>,
+    held: Mutex<Held>,
+}
+
+impl Tenants {
+    /// Takes a part for a sandbox with these limits, if there is enough left.
+    pub(super) fn reserve(self: &Arc<Self>, caller: &Caller, limits: &Limits) -> Result<Reservation, ApiError> {
+        let wanted = Held {
+            sandboxes: 1,
+            cpus: limits.cpus.unwrap_or(0.0),
+            memory: limits.effective_memory(),
+            disk: limits.effective_disk(),
+        };
+        self.take(caller, &Held::default(), &wanted)?;
+        Ok(Reservation { tenants: Arc::clone(self), key: caller.key.clone(), held: Mutex::new(wanted) })
+    }
+
+    /// Replaces one part by another.
+    fn take(&self, caller: &Caller, before: &Held, wanted: &Held) -> Result<(), ApiError> {
+        let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = by_key.entry(caller.key.clone()).or_default();
+        let after = held.without(before).with(wanted);
+        after.check(&caller.quota)?;
+        *held = after;
+        Ok(())
+    }
+}
+
+impl Reservation {
+    /// Changes what is held.
+    pub(super) fn change(&self, caller: &Caller, limits: &Limits) -> Result<(), ApiError> {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let wanted = Held {
+            cpus: limits.cpus.unwrap_or(held.cpus),
+            memory: limits.memory.unwrap_or(held.memory),
+            ..*held
+        };
+        self.tenants.take(&Caller { key: self.key.clone(), quota: caller.quota }, &held, &wanted)?;
+        *held = wanted;
+        Ok(())
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut by_key = self.tenants.by_key.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(all) = by_key.get_mut(&self.key) {
+            *all = all.without(&held);
+            if all.sandboxes == 0 {
+                by_key.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl Held {
+    fn with(self, other: &Self) -> Self {
+        Self {
+            sandboxes: self.sandboxes + other.sandboxes,
+            cpus: self.cpus + other.cpus,
+            memory: self.memory.saturating_add(other.memory),
+            disk: self.disk.saturating_add(other.disk),
+        }
+    }
+
+    fn without(self, other: &Self) -> Self {
+        Self {
+            sandboxes: self.sandboxes - other.sandboxes,
+            cpus: (self.cpus - other.cpus).max(0.0),
+            memory: self.memory - other.memory,
+            disk: self.disk - other.disk,
+        }
+    }
+
+    fn check(&self, quota: &Quota) -> Result<(), ApiError> {
+        let exceeded = |what: &str, would: String, most: String| {
+            let message = format!("this key would have {would} of {what}, and may have {most}");
+            Err(ApiError::new(StatusCode::FORBIDDEN, "quota_exceeded", message)
+                .hint("destroy what is not needed any more, or ask the operator for more"))
+        };
+        if let Some(most) = quota.sandboxes.filter(|most| self.sandboxes > *most) {
+            return exceeded("sandboxes", self.sandboxes.to_string(), most.to_string());
+        }
+        if let Some(most) = quota.cpus.filter(|most| self.cpus > *most + 1e-9) {
+            return exceeded("CPU cores", format!("{:.2}", self.cpus), most.to_string());
+        }
+        if let Some(most) = quota.memory.filter(|most| self.memory > *most) {
+            return exceeded("memory", format!("{} bytes", self.memory), format!("{most} bytes"));
+        }
+        if let Some(most) = quota.disk.filter(|most| self.disk > *most) {
+            return exceeded("disk", format!("{} bytes", self.disk), format!("{most} bytes"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits(memory: u64) -> Limits {
+        Limits { memory: Some(memory), cpus: Some(1.0), disk: Some(1 << 20), ..Limits::default() }
+    }
+
+    #[test]
+    fn what_is_given_back_can_be_had_again() {
+        let tenants = Arc::new(Tenants::default());
+        let quota = Quota { sandboxes: Some(2), memory: Some(300), ..Quota::default() };
+        let caller = Caller { key: Some("a".into()), quota };
+        let first = tenants.reserve(&caller, &limits(200)).unwrap();
+        assert!(tenants.reserve(&caller, &limits(200)).is_err(), "too much memory");
+        let second = tenants.reserve(&caller, &limits(100)).unwrap();
+        assert!(tenants.reserve(&caller, &limits(0)).is_err(), "too many");
+        let other = Caller { key: Some("b".into()), quota };
+        tenants.reserve(&other, &limits(300)).unwrap();
+        drop((first, second));
+        assert!(tenants.by_key.lock().unwrap().is_empty());
+        tenants.reserve(&caller, &limits(300)).unwrap();
+    }
+
+    #[test]
+    fn a_larger_limit_counts_from_when_it_holds() {
+        let tenants = Arc::new(Tenants::default());
+        let caller = Caller { key: Some("a".into()), quota: Quota { cpus: Some(2.0), ..Quota::default() } };
+        let held = tenants.reserve(&caller, &limits(1)).unwrap();
+        let wanted = |cpus| Limits { cpus: Some(cpus), memory: None, ..Limits::default() };
+        assert!(held.change(&caller, &wanted(2.5)).is_err());
+        held.change(&caller, &wanted(2.0)).unwrap();
+        assert!(tenants.reserve(&caller, &limits(1)).is_err());
+    }
+}

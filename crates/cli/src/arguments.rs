@@ -6,6 +6,7 @@ mod memory;
 mod network;
 mod patches;
 mod sandbox;
+mod service;
 mod tracking;
 
 use std::path::PathBuf;
@@ -19,6 +20,9 @@ pub(crate) use memory::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, Mem
 pub(crate) use network::{NetworkArguments, Reach};
 pub(crate) use patches::{PatchesCommand, PatchesList};
 pub(crate) use sandbox::{Measure, SandboxBench, SandboxCommand, SandboxRun};
+pub(crate) use service::{
+    BackendChoice, Keep, KeysCommand, KeysCreate, SandboxCreate, SandboxExec, Serve, WhichSandbox,
+};
 pub(crate) use tracking::{
     Forecast, HistoryFile, RankScenarios, RankSynergy, RoiCommand, SynergyCommand, SynergyMetrics,
     TruthCommand,
@@ -142,6 +146,14 @@ pub(crate) enum Command {
     /// Run commands in sandboxes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
+    /// Serve sandboxes to other programs: a REST API
+    Serve(Serve),
+    /// Keys of programs on other machines
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Hold sandboxes until nobody needs that any more
+    #[command(name = "__keep", hide = true)]
+    Keep(Keep),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -9,6 +9,9 @@ use menace_model::presets::PresetError;
 use menace_model::settings::SettingsError;
 use menace_runner::{RunError, WorkflowError};
 use menace_sandbox::SandboxError;
+use menace_server::client::ClientError;
+use menace_server::front::FrontError;
+use menace_server::keeper::KeeperError;
 use menace_store::StoreError;
 
 use crate::commands::{BenchError, UsageError};
@@ -66,6 +69,8 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.is::<PresetError>()
             || cause.is::<IdError>()
             || matches!(cause.downcast_ref(), Some(RunError::PlanChanged))
+            || matches!(cause.downcast_ref(), Some(FrontError::Open { .. }))
+            || matches!(cause.downcast_ref(), Some(ClientError::Refused(_)))
             || matches!(cause.downcast_ref(), Some(PolicyError::Foreign { .. } | PolicyError::Strategy(_)))
             || matches!(
                 cause.downcast_ref(),
@@ -93,6 +98,8 @@ pub(crate) fn of_error(error: &anyhow::Error) -> Exit {
             || cause.is::<ScanError>()
             || cause.is::<BenchError>()
             || cause.is::<StoreError>()
+            || cause.is::<KeeperError>()
+            || cause.is::<FrontError>()
     });
     match (is_usage, is_environment) {
         (true, _) => Exit::Usage,
@@ -117,6 +124,7 @@ fn of_sandbox_error(error: &SandboxError) -> Exit {
         SandboxError::HostPath { .. }
         | SandboxError::Unsupported { .. }
         | SandboxError::Inside { .. }
+        | SandboxError::Port { .. }
         | SandboxError::Io { .. }
         | SandboxError::Gone { .. } => Exit::Environment,
     }

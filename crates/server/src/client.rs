@@ -67,6 +67,12 @@ impl Client {
         serde_json::from_slice(&bytes).map_err(|error| ClientError::Answer(error.to_string()))
     }
 
+    /// Sends bytes to be kept.
+    pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), ClientError> {
+        let request = Request::builder().method("PUT").uri(path).body(Body::from(bytes));
+        self.send(request.map_err(|error| ClientError::Answer(error.to_string()))?).await.map(drop)
+    }
+
     /// The same, with the answer as it is.
     pub async fn bytes(
         &self,
@@ -90,7 +96,8 @@ impl Client {
 
 async fn problem(response: Response<Body>) -> ClientError {
     let status = response.status();
-    let body = response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let body =
+        response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
     match serde_json::from_slice::<ErrorBody>(&body) {
         Ok(body) => ClientError::Refused(Box::new(body)),
         Err(_) => ClientError::Answer(format!("{status}: {}", String::from_utf8_lossy(&body))),

@@ -66,7 +66,11 @@ impl Default for Metrics {
             metrics.cleanup_seconds.clone(),
         );
         registry.register("active_container_count", "Sandboxes that there are", metrics.active.clone());
-        registry.register("sandbox_commands", "Commands that were run to their end", metrics.executed.clone());
+        registry.register(
+            "sandbox_commands",
+            "Commands that were run to their end",
+            metrics.executed.clone(),
+        );
         registry.register_with_unit(
             "sandbox_commands_cpu",
             "CPU time of those commands, where it was counted",

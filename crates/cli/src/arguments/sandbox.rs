@@ -9,7 +9,9 @@ use menace_model::faults::FaultRule;
 use menace_model::sandbox::{Access, Mount, User};
 use menace_model::settings::{Bytes, Cores, SettingValue};
 
+use super::JsonOutput;
 use super::network::NetworkArguments;
+use super::service::{SandboxCreate, SandboxExec, WhichSandbox};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SandboxCommand {
@@ -18,6 +20,46 @@ pub(crate) enum SandboxCommand {
     Run(Box<SandboxRun>),
     /// Measure what sandboxes cost, beside bubblewrap and docker where they are installed
     Bench(SandboxBench),
+    /// Make a sandbox that stays, and print its id
+    Create(SandboxCreate),
+    /// List sandboxes that stay
+    #[command(alias = "ls")]
+    List(JsonOutput),
+    /// Run a command in a sandbox that stays
+    Exec(SandboxExec),
+    /// Copy a file or directory in or out: one side is SANDBOX:PATH
+    Cp {
+        /// From
+        from: String,
+        /// To
+        to: String,
+    },
+    /// Make a stopped sandbox ready for commands
+    Start(WhichSandbox),
+    /// End all processes of a sandbox; its files stay
+    Stop(WhichSandbox),
+    /// Let all processes of a sandbox stand still
+    Pause(WhichSandbox),
+    /// Let them go on
+    Resume(WhichSandbox),
+    /// Keep a copy of its files, and print the id of that
+    Snapshot {
+        #[command(flatten)]
+        which: WhichSandbox,
+        /// What to call it
+        #[arg(long, default_value = "")]
+        name: String,
+    },
+    /// Make a sandbox with the same files, and print its id
+    Fork(WhichSandbox),
+    /// Destroy sandboxes
+    Rm {
+        /// Which; the beginning of an id is enough
+        #[arg(required = true)]
+        sandboxes: Vec<String>,
+    },
+    /// What a sandbox takes
+    Stats(WhichSandbox),
 }
 
 const RUN_EXIT_CODES: &str = "Exit codes: that of the command; 124 when its time is over, 137 when its memory is, \
@@ -153,11 +195,11 @@ impl Measure {
     }
 }
 
-fn bytes(text: &str) -> Result<u64, String> {
+pub(super) fn bytes(text: &str) -> Result<u64, String> {
     Bytes::parse(text).map(|bytes| bytes.0).ok_or_else(|| format!("expected {}", Bytes::accepted()))
 }
 
-fn cores(text: &str) -> Result<f64, String> {
+pub(super) fn cores(text: &str) -> Result<f64, String> {
     Cores::parse(text).map(Cores::get).ok_or_else(|| format!("expected {}", Cores::accepted()))
 }
 
@@ -179,7 +221,7 @@ fn mount(text: &str) -> Result<Mount, String> {
     }
 }
 
-fn variable(text: &str) -> Result<(String, String), String> {
+pub(super) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some(("", _)) => Err("expected a name before '='".into()),
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),

@@ -20,6 +20,7 @@ mod sandbox;
 mod scan;
 mod scan_report;
 mod self_test;
+mod service;
 mod show;
 mod stubs;
 mod usage;
@@ -72,7 +73,10 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Synergy(command) => roi::synergy(configuration, &command),
         Command::Truth(command) => roi::truth(configuration, &command),
         Command::Memory(command) => memory::run(configuration, &command),
-        Command::Sandbox(command) => sandbox::run(command),
+        Command::Sandbox(command) => sandbox::run(configuration, command),
+        Command::Serve(arguments) => service::serve(configuration, &arguments),
+        Command::Keys(command) => service::keys(configuration, &command),
+        Command::Keep(arguments) => service::keep(configuration, &arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());
             Ok(Exit::Done)

@@ -5,6 +5,20 @@ use thiserror::Error;
 /// What is wrong with the arguments of a command.
 #[derive(Debug, Error)]
 pub(crate) enum UsageError {
+    /// No key has this name.
+    #[error("there is no key {0:?} that could be taken back\nhint: menace keys list shows them")]
+    NoSuchKey(String),
+    /// No sandbox has an id that begins so.
+    #[error("there is no sandbox {0:?}\nhint: menace sandbox list shows those that there are")]
+    NoSuchSandbox(String),
+    /// Several sandboxes have.
+    #[error("{1} sandboxes begin with {0:?}\nhint: write more of its id")]
+    SeveralSandboxes(String, usize),
+    /// Neither or both sides are inside.
+    #[error(
+        "one side has to be SANDBOX:PATH, and the other a path of this machine\nhint: menace sandbox cp a.txt sb-1f:/workspace/"
+    )]
+    Copy,
     #[error("--threshold is {0}, which is not a share\nhint: pass a number from 0 to 1")]
     Threshold(f64),
     #[error(

@@ -331,7 +331,6 @@ impl Verifier<'_> {
         }
         Ok(())
     }
-
 }
 
 /// Says how long parts of a proof took, to whoever wants to know.

@@ -173,7 +173,11 @@ mod tests {
             for length in [0, 1, 511, 512, 513, 5000] {
                 let content: Vec<u8> = (0..length).map(|byte| u8::try_from(byte % 251).unwrap()).collect();
                 for piece in [1, 100, 512, 10_000] {
-                    assert_eq!(there_and_back(name, &content, piece).await, content, "{name} {length} {piece}");
+                    assert_eq!(
+                        there_and_back(name, &content, piece).await,
+                        content,
+                        "{name} {length} {piece}"
+                    );
                 }
             }
         }

@@ -52,9 +52,7 @@ pub(super) fn of_body(rejection: &JsonRejection) -> ApiError {
         JsonRejection::BytesRejection(_) if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE => {
             ApiError::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", text)
         }
-        JsonRejection::JsonSyntaxError(_) => {
-            ApiError::new(StatusCode::BAD_REQUEST, "not_json", text)
-        }
+        JsonRejection::JsonSyntaxError(_) => ApiError::new(StatusCode::BAD_REQUEST, "not_json", text),
         _ => ApiError::invalid(text),
     }
 }

@@ -84,7 +84,12 @@ fn inside(path: &str) -> Result<PathBuf, ApiError> {
     Ok(path)
 }
 
-fn prepared(sandboxes: &Shared, caller: &Caller, id: &str, path: &str) -> Result<(Arc<Entry>, PathBuf), ApiError> {
+fn prepared(
+    sandboxes: &Shared,
+    caller: &Caller,
+    id: &str,
+    path: &str,
+) -> Result<(Arc<Entry>, PathBuf), ApiError> {
     let entry = sandboxes.find(caller, id)?;
     entry.check_not_paused()?;
     Ok((entry, inside(path)?))
@@ -169,8 +174,10 @@ async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Respons
     tokio::spawn(unpacked(from, theirs));
     let body = HttpBody::from_stream(tokio_util::io::ReaderStream::new(ours));
     // A file that gets shorter while it is read ends the connection, so that nobody takes it for whole.
-    let headers =
-        [(header::CONTENT_TYPE, "application/octet-stream".to_owned()), (header::CONTENT_LENGTH, size.to_string())];
+    let headers = [
+        (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
+        (header::CONTENT_LENGTH, size.to_string()),
+    ];
     Ok((headers, body).into_response())
 }
 

@@ -39,8 +39,12 @@ pub(super) async fn create(
     let is_json = |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json"));
     let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
     if !kind.is_some_and(is_json) {
-        return Err(ApiError::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "not_json", "the body is not said to be JSON")
-            .hint("send the header Content-Type: application/json"));
+        return Err(ApiError::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "not_json",
+            "the body is not said to be JSON",
+        )
+        .hint("send the header Content-Type: application/json"));
     }
     let wanted: CreateSandbox = serde_json::from_slice(&body).map_err(|error| {
         if error.is_data() {

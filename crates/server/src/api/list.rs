@@ -44,7 +44,10 @@ impl Filter {
         let has_text = |text: &String| {
             entry.id.contains(text.as_str())
                 || now.project_name.contains(text.as_str())
-                || now.labels.iter().any(|(name, value)| name.contains(text.as_str()) || value.contains(text.as_str()))
+                || now
+                    .labels
+                    .iter()
+                    .any(|(name, value)| name.contains(text.as_str()) || value.contains(text.as_str()))
         };
         self.status.is_none_or(|status| status == now.status)
             && self.project_name.as_ref().is_none_or(|name| *name == now.project_name)

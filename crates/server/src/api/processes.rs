@@ -208,7 +208,11 @@ pub(super) async fn signal(
     let running = find(&sandboxes, &caller, &id, &process)?;
     let number = signal_number(&which.signal)
         .ok_or_else(|| ApiError::invalid("signal: a name such as TERM, or 1 to 64"))?;
-    if running.tell(Order::Signal(number)).await { Ok(StatusCode::NO_CONTENT) } else { Err(has_ended(&process)) }
+    if running.tell(Order::Signal(number)).await {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(has_ended(&process))
+    }
 }
 
 #[derive(Debug, Deserialize, IntoParams)]

@@ -95,7 +95,10 @@ pub(super) async fn take(
 
 /// List all snapshots
 #[utoipa::path(get, path = "/api/snapshots", tag = "snapshots", responses((status = 200, body = Snapshots)))]
-pub(super) async fn all(State(sandboxes): State<Shared>, caller: Caller) -> Result<Json<Snapshots>, ApiError> {
+pub(super) async fn all(
+    State(sandboxes): State<Shared>,
+    caller: Caller,
+) -> Result<Json<Snapshots>, ApiError> {
     let all = sandboxes.snapshots(&caller);
     Ok(Json(Snapshots { snapshots: all.iter().map(|kept| SnapshotView::from(&**kept)).collect() }))
 }

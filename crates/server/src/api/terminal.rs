@@ -104,7 +104,9 @@ async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) 
             number = last;
         }
         let last = match running.ended().await {
-            Progress::Ended(outcome, _) => json!({ "exit_code": outcome.exit_code, "signal": outcome.signal }),
+            Progress::Ended(outcome, _) => {
+                json!({ "exit_code": outcome.exit_code, "signal": outcome.signal })
+            }
             Progress::Lost(problem, _) => json!({ "error": problem }),
             Progress::Running => json!({ "error": "it is not known how it ended" }),
         };

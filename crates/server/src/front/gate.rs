@@ -26,8 +26,12 @@ impl Gate {
         let caller = self.caller(headers)?;
         let bucket = caller.key.clone().unwrap_or_else(|| peer.ip().to_string());
         self.rate.take(bucket, Instant::now()).map_err(|wait| {
-            ApiError::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "that is more than may be asked")
-                .hint(format!("wait {:.2} s", wait.as_secs_f64()))
+            ApiError::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too_many_requests",
+                "that is more than may be asked",
+            )
+            .hint(format!("wait {:.2} s", wait.as_secs_f64()))
         })?;
         Ok(caller)
     }
@@ -136,10 +140,17 @@ mod tests {
         assert_eq!(entered(&closed, &[("host", "localhost")]), Err(401));
         let caller = Caller { key: Some(key.id), quota: key.quota };
         for headers in [("authorization", format!("Bearer {text}")), ("x-api-key", text.clone())] {
-            assert_eq!(entered(&closed, &[("host", "evil.example"), (headers.0, &headers.1)]), Ok(caller.clone()));
+            assert_eq!(
+                entered(&closed, &[("host", "evil.example"), (headers.0, &headers.1)]),
+                Ok(caller.clone())
+            );
         }
         for wrong in ["Bearer mnc_nonsense", "Basic abc", "Bearer"] {
-            assert_eq!(entered(&closed, &[("host", "localhost"), ("authorization", wrong)]), Err(401), "{wrong}");
+            assert_eq!(
+                entered(&closed, &[("host", "localhost"), ("authorization", wrong)]),
+                Err(401),
+                "{wrong}"
+            );
         }
     }
 }

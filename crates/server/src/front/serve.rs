@@ -18,7 +18,6 @@ use hyper_util::service::TowerToHyperService;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
-use tower::ServiceExt;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::audit::{Audit, Line};
@@ -66,7 +65,9 @@ pub enum FrontError {
         source: io::Error,
     },
     /// Everybody could use this machine.
-    #[error("{address} can be reached by other machines, and there are no keys\nhint: menace keys create makes one; or listen on 127.0.0.1")]
+    #[error(
+        "{address} can be reached by other machines, and there are no keys\nhint: menace keys create makes one; or listen on 127.0.0.1"
+    )]
     Open {
         /// Which.
         address: SocketAddr,
@@ -162,7 +163,8 @@ impl Front {
         let (acceptor, shared, watcher) =
             (self.acceptor.clone(), Arc::clone(&self.shared), graceful.watcher());
         tokio::spawn(async move {
-            let service = TowerToHyperService::new(router(shared, peer).into_service::<hyper::body::Incoming>());
+            let service =
+                TowerToHyperService::new(router(shared, peer).into_service::<hyper::body::Incoming>());
             let mut builder = auto::Builder::new(TokioExecutor::new());
             builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
             let served = match acceptor {
@@ -171,7 +173,8 @@ impl Front {
                     watcher.watch(connection.into_owned()).await
                 }
                 Some(acceptor) => {
-                    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await else {
+                    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await
+                    else {
                         return;
                     };
                     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
@@ -210,11 +213,8 @@ async fn handle(State(peer): State<Peer>, request: Request) -> Response {
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // Whether it lives can be asked without a key, as those ask who restart it.
     let is_open = path == "/healthz";
-    let entered = if is_open {
-        Ok(Caller::default())
-    } else {
-        peer.shared.gate.enter(request.headers(), peer.address)
-    };
+    let entered =
+        if is_open { Ok(Caller::default()) } else { peer.shared.gate.enter(request.headers(), peer.address) };
     let (key, response) = match entered {
         Err(refused) => (None, refused.into_response()),
         Ok(caller) => {
@@ -250,9 +250,10 @@ async fn pass_on(shared: &Shared, mut request: Request<Body>, caller: &Caller) -
         .map_err(|_| ApiError::internal("the name of the key cannot be passed on"))?;
     // Whatever a caller sends under this name is replaced.
     request.headers_mut().insert(CALLER_HEADER, caller);
-    let stream = shared.keeper.connect().await.map_err(|error| {
-        ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_keeper", error.to_string())
-    })?;
+    let stream =
+        shared.keeper.connect().await.map_err(|error| {
+            ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_keeper", error.to_string())
+        })?;
     forward(request, Box::new(stream)).await
 }
 

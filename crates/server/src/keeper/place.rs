@@ -41,7 +41,8 @@ impl Place {
 /// A directory that only this user can use, and that is gone after a restart of the machine.
 fn runtime_directory() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid();
-    let directory = match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir()) {
+    let directory = match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir())
+    {
         Some(directory) => directory.join("menace-keepers"),
         None if user.is_root() => PathBuf::from("/run/menace-keepers"),
         None => std::env::temp_dir().join(format!("menace-keepers-{}", user.as_raw())),

@@ -87,8 +87,10 @@ impl Keeper {
     }
 
     async fn start(&self) -> Result<(), KeeperError> {
-        let (program, arguments) =
-            self.command.split_first().ok_or_else(|| KeeperError::Start(io::ErrorKind::InvalidInput.into()))?;
+        let (program, arguments) = self
+            .command
+            .split_first()
+            .ok_or_else(|| KeeperError::Start(io::ErrorKind::InvalidInput.into()))?;
         let log = File::options().create(true).append(true).open(&self.log).map_err(KeeperError::Start)?;
         let mut child = Command::new(program)
             .args(arguments)

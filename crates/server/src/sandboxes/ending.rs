@@ -75,7 +75,9 @@ impl Sandboxes {
     /// Destroys all.
     pub async fn destroy_all(&self, why: &str) {
         let all = self.all(&Caller::default());
-        for (entry, result) in all.iter().zip(join_all(all.iter().map(|entry| self.destroy(entry, why))).await) {
+        for (entry, result) in
+            all.iter().zip(join_all(all.iter().map(|entry| self.destroy(entry, why))).await)
+        {
             if let Err(error) = result {
                 tracing::warn!("sandbox {} was not destroyed: {}", entry.id, error.message());
             }

@@ -103,7 +103,8 @@ impl Sandboxes {
             Some(id) => Some(self.snapshot(caller, id)?),
             None => None,
         };
-        let name = snapshot.as_ref().map_or(wanted.backend.unwrap_or(self.backends.usual), |kept| kept.backend);
+        let name =
+            snapshot.as_ref().map_or(wanted.backend.unwrap_or(self.backends.usual), |kept| kept.backend);
         let mut spec = snapshot.as_ref().map_or_else(|| wanted.spec(), |kept| kept.files.spec.clone());
         spec.labels.clone_from(&wanted.labels);
         self.check_room()?;
@@ -217,7 +218,10 @@ impl Sandboxes {
     /// Lets its processes stand still.
     pub async fn pause(&self, entry: &Arc<Entry>) -> Result<(), ApiError> {
         if entry.now().status == Status::Stopped {
-            return Err(ApiError::conflict("sandbox_not_running", "a sandbox that is stopped has nothing to pause"));
+            return Err(ApiError::conflict(
+                "sandbox_not_running",
+                "a sandbox that is stopped has nothing to pause",
+            ));
         }
         entry.sandbox.pause().await?;
         entry.change(|now| now.status = Status::Paused);
@@ -259,7 +263,9 @@ impl Sandboxes {
     /// A snapshot that the caller may use.
     pub fn snapshot(&self, caller: &Caller, id: &str) -> Result<Arc<Kept>, ApiError> {
         let found = lock(&self.snapshots).get(id).cloned();
-        found.filter(|kept| is_of(caller, kept.owner.as_ref())).ok_or_else(|| ApiError::nothing("snapshot", id))
+        found
+            .filter(|kept| is_of(caller, kept.owner.as_ref()))
+            .ok_or_else(|| ApiError::nothing("snapshot", id))
     }
 
     /// All snapshots that the caller may use.

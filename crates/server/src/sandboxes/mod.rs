@@ -19,8 +19,5 @@ pub use making::{Sandboxes, ServiceLimits};
 pub use running::{Order, Running, State};
 pub use tenants::{Caller, Quota};
 pub use transcript::{Chunk, Keeping, Lost, Stream, Transcript};
-pub use view::{
-    CommandEnd, Executed, ProcessView, ResourceLimits, SandboxPage, SandboxView, Status,
-};
-pub(crate) use wanted::check_variables;
+pub use view::{CommandEnd, Executed, ProcessView, ResourceLimits, SandboxPage, SandboxView, Status};
 pub use wanted::{BackendName, CpuShare, CreateSandbox, Execute, NetworkWish, Size, Span, UserName};

@@ -58,7 +58,11 @@ pub(super) struct Reservation {
 
 impl Tenants {
     /// Takes a part for a sandbox with these limits, if there is enough left.
-    pub(super) fn reserve(self: &Arc<Self>, caller: &Caller, limits: &Limits) -> Result<Reservation, ApiError> {
+    pub(super) fn reserve(
+        self: &Arc<Self>,
+        caller: &Caller,
+        limits: &Limits,
+    ) -> Result<Reservation, ApiError> {
         let wanted = Held {
             sandboxes: 1,
             cpus: limits.cpus.unwrap_or(0.0),

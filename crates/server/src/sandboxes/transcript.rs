@@ -75,11 +75,7 @@ struct Kept {
 impl Transcript {
     /// An empty one.
     pub fn new(keeping: Keeping) -> Self {
-        Self {
-            keeping,
-            kept: Mutex::new(Kept { next: 1, ..Kept::default() }),
-            changed: Notify::new(),
-        }
+        Self { keeping, kept: Mutex::new(Kept { next: 1, ..Kept::default() }), changed: Notify::new() }
     }
 
     /// Waits until there is room for more.

@@ -121,7 +121,7 @@ pub struct CpuShare(pub f64);
 
 /// A time, as seconds or as text such as `90s` or `10m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = f64, minimum = 0)]
+#[schema(value_type = String, pattern = "^[0-9]+(\\.[0-9]+)?\\s*(ms|s|m|h|d)?$")]
 pub struct Span(pub Duration);
 
 /// `uid` or `uid:gid`.
@@ -250,7 +250,7 @@ impl CreateSandbox {
 }
 
 /// Variables that a program can have.
-pub(crate) fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), ApiError> {
+fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), ApiError> {
     let is_wrong = |(name, value): (&String, &String)| {
         name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
     };
@@ -284,7 +284,9 @@ impl Execute {
     /// What the sandbox is asked for; `usual` is how long its commands may take.
     pub fn request(self, usual: Option<Duration>) -> Result<ExecRequest, ApiError> {
         if self.command.first().is_none_or(String::is_empty) {
-            return Err(ApiError::invalid("command: name a program and its arguments, such as [\"ls\", \"-l\"]"));
+            return Err(ApiError::invalid(
+                "command: name a program and its arguments, such as [\"ls\", \"-l\"]",
+            ));
         }
         if self.command.iter().chain(&self.workdir).any(|text| text.contains('\0')) {
             return Err(ApiError::invalid("command and workdir cannot have a zero byte"));
@@ -315,8 +317,7 @@ mod tests {
 
     #[test]
     fn the_first_command_of_the_seed_is_understood() {
-        let wanted =
-            create(r#"{"project_name": "test", "memory_limit": "1g", "cpu_limit": "1.0"}"#).unwrap();
+        let wanted = create(r#"{"project_name": "test", "memory_limit": "1g", "cpu_limit": "1.0"}"#).unwrap();
         let limits = wanted.limits();
         assert_eq!((limits.memory, limits.cpus), (Some(1 << 30), Some(1.0)));
         assert_eq!(wanted.spec().network, Network::None);
@@ -352,6 +353,9 @@ mod tests {
         assert!(execute(r#"{"command": []}"#).is_err());
         assert!(execute("{\"command\": [\"echo\", \"a\\u0000b\"]}").is_err());
         assert!(execute(r#"{"command": ["true"], "env": {"A=B": "c"}}"#).is_err());
-        assert_eq!(execute(r#"{"command": ["true"], "timeout": 2}"#).unwrap().timeout, Some(Duration::from_secs(2)));
+        assert_eq!(
+            execute(r#"{"command": ["true"], "timeout": 2}"#).unwrap().timeout,
+            Some(Duration::from_secs(2))
+        );
     }
 }

@@ -1,16 +1,31 @@
 //! `menace sandbox`: isolation from the shell.
 
 mod bench;
+mod manage;
 pub(super) mod network;
 mod run;
 
 pub(crate) use bench::BenchError;
 
 use crate::arguments::SandboxCommand;
+use crate::configuration::Configuration;
 use crate::exit::Exit;
+use manage::Change;
 
-pub(super) fn run(command: SandboxCommand) -> anyhow::Result<Exit> {
+pub(super) fn run(configuration: &Configuration, command: SandboxCommand) -> anyhow::Result<Exit> {
     match command {
+        SandboxCommand::Create(arguments) => manage::create(configuration, &arguments),
+        SandboxCommand::List(output) => manage::list(configuration, output.json),
+        SandboxCommand::Exec(arguments) => manage::exec(configuration, &arguments),
+        SandboxCommand::Cp { from, to } => manage::copy(configuration, &from, &to),
+        SandboxCommand::Start(which) => manage::change(configuration, &which, &Change::Start),
+        SandboxCommand::Stop(which) => manage::change(configuration, &which, &Change::Stop),
+        SandboxCommand::Pause(which) => manage::change(configuration, &which, &Change::Pause),
+        SandboxCommand::Resume(which) => manage::change(configuration, &which, &Change::Resume),
+        SandboxCommand::Snapshot { which, name } => manage::snapshot(configuration, &which, &name),
+        SandboxCommand::Fork(which) => manage::fork(configuration, &which),
+        SandboxCommand::Rm { sandboxes } => manage::remove(configuration, &sandboxes),
+        SandboxCommand::Stats(which) => manage::stats(configuration, &which),
         SandboxCommand::Run(arguments) => run::run(*arguments),
         SandboxCommand::Bench(arguments) => bench::run(&arguments),
     }

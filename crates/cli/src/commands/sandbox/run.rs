@@ -80,6 +80,7 @@ fn spec(arguments: &SandboxRun) -> anyhow::Result<SandboxSpec> {
         user: arguments.user.unwrap_or_default(),
         faults: arguments.fault.clone(),
         fault_seed: arguments.network.seed,
+        ..SandboxSpec::default()
     })
 }
 

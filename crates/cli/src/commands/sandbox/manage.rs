@@ -1,0 +1,338 @@
+//! Sandboxes that stay, from the shell: the same API that `menace serve` has, asked without a server.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use menace_server::client::Client;
+use menace_server::sandboxes::{Executed, SandboxPage, SandboxView};
+use serde_json::{Value, json};
+
+use crate::arguments::{BackendChoice, SandboxCreate, SandboxExec, WhichSandbox};
+use crate::calling::runtime;
+use crate::commands::service::client;
+use crate::commands::usage::UsageError;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Table, note, print, print_json};
+
+/// What is done with a sandbox that stays.
+pub(super) enum Change {
+    Start,
+    Stop,
+    Pause,
+    Resume,
+}
+
+impl Change {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Pause => "pause",
+            Self::Resume => "resume",
+        }
+    }
+}
+
+pub(super) fn create(configuration: &Configuration, arguments: &SandboxCreate) -> anyhow::Result<Exit> {
+    let backend = arguments.backend.map(|backend| match backend {
+        BackendChoice::Native => "native",
+        BackendChoice::Docker => "docker",
+    });
+    let labels: BTreeMap<&String, &String> =
+        arguments.label.iter().map(|(name, value)| (name, value)).collect();
+    let env: BTreeMap<&String, &String> = arguments.env.iter().map(|(name, value)| (name, value)).collect();
+    let body = json!({
+        "project_name": arguments.project, "memory_limit": arguments.memory, "cpu_limit": arguments.cpus,
+        "disk_limit": arguments.disk, "ttl": arguments.ttl, "labels": labels, "env": env, "network": arguments.net,
+        "backend": backend, "image": arguments.image, "snapshot": arguments.snapshot,
+    });
+    let made: SandboxView = asked(configuration, async |client| {
+        Ok(client.ask("POST", "/api/sandboxes", Some(without_nothing(body))).await?)
+    })?;
+    shown(&made, arguments.output.json)
+}
+
+/// What nobody said is not sent.
+fn without_nothing(mut body: Value) -> Value {
+    if let Some(fields) = body.as_object_mut() {
+        fields.retain(|_, value| !value.is_null());
+    }
+    body
+}
+
+fn asked<T>(
+    configuration: &Configuration,
+    question: impl AsyncFnOnce(&Client) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let client = client(configuration)?;
+    runtime()?.block_on(question(&client))
+}
+
+fn shown(view: &SandboxView, json: bool) -> anyhow::Result<Exit> {
+    if json {
+        print_json(view)?
+    } else {
+        print(&format!("{}\n", view.sandbox_id))?
+    }
+    Ok(Exit::Done)
+}
+
+/// The whole id of a sandbox of which the beginning is given.
+async fn whole(client: &Client, beginning: &str) -> anyhow::Result<String> {
+    let mut found: Vec<String> = all(client).await?.into_iter().map(|one| one.sandbox_id).collect();
+    found.retain(|id| id.starts_with(beginning) || id.trim_start_matches("sb-").starts_with(beginning));
+    match &found[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(UsageError::NoSuchSandbox(beginning.to_owned()).into()),
+        _ => Err(UsageError::SeveralSandboxes(beginning.to_owned(), found.len()).into()),
+    }
+}
+
+async fn all(client: &Client) -> anyhow::Result<Vec<SandboxView>> {
+    let (mut all, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/api/sandboxes?limit=1000{cursor}");
+        let page: SandboxPage = client.ask("GET", &path, None).await?;
+        all.extend(page.sandboxes);
+        match page.next_cursor {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return Ok(all),
+        }
+    }
+}
+
+pub(super) fn list(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
+    let all = asked(configuration, async |client| all(client).await)?;
+    if json {
+        print_json(&all)?;
+        return Ok(Exit::Done);
+    }
+    if all.is_empty() {
+        note("no sandboxes; menace sandbox create makes one");
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::new(&[
+        ("sandbox", Align::Left),
+        ("project", Align::Left),
+        ("status", Align::Left),
+        ("memory", Align::Right),
+        ("cores", Align::Right),
+        ("backend", Align::Left),
+        ("made", Align::Left),
+        ("labels", Align::Left),
+    ]);
+    for one in &all {
+        let labels: Vec<String> = one.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        table.row([
+            one.sandbox_id.clone().into(),
+            one.project_name.clone().into(),
+            one.status.name().to_owned().into(),
+            one.resource_limits.memory_limit.clone().into(),
+            one.resource_limits.cpu_limit.clone().into(),
+            one.backend.clone().into(),
+            one.created_at.clone().into(),
+            labels.join(" ").into(),
+        ]);
+    }
+    print(&table.text())?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn exec(configuration: &Configuration, arguments: &SandboxExec) -> anyhow::Result<Exit> {
+    let env: BTreeMap<&String, &String> = arguments.env.iter().map(|(name, value)| (name, value)).collect();
+    let body = without_nothing(json!({
+        "command": arguments.command, "workdir": arguments.workdir, "timeout": arguments.timeout, "env": env,
+    }));
+    let done: Executed = asked(configuration, async |client| {
+        let id = whole(client, &arguments.sandbox).await?;
+        Ok(client.ask("POST", &format!("/api/sandboxes/{id}/execute"), Some(body)).await?)
+    })?;
+    if arguments.json {
+        print_json(&done)?;
+    } else {
+        print(&done.stdout)?;
+        crate::terminal::ignore_broken_pipe(std::io::stderr().write_all(done.stderr.as_bytes()));
+    }
+    let code = match (done.exit_code, done.end.timed_out, done.end.oom) {
+        (_, true, _) => 124,
+        (_, _, true) => 137,
+        (Some(code), ..) => u8::try_from(code).unwrap_or(255),
+        (None, ..) => done.end.signal.and_then(|signal| u8::try_from(128 + signal).ok()).unwrap_or(255),
+    };
+    Ok(Exit::Program(code))
+}
+
+pub(super) fn change(
+    configuration: &Configuration,
+    which: &WhichSandbox,
+    change: &Change,
+) -> anyhow::Result<Exit> {
+    let view: SandboxView = asked(configuration, async |client| {
+        let id = whole(client, &which.sandbox).await?;
+        Ok(client.ask("POST", &format!("/api/sandboxes/{id}/{}", change.name()), None).await?)
+    })?;
+    shown(&view, which.output.json)
+}
+
+pub(super) fn fork(configuration: &Configuration, which: &WhichSandbox) -> anyhow::Result<Exit> {
+    let view: SandboxView = asked(configuration, async |client| {
+        let id = whole(client, &which.sandbox).await?;
+        Ok(client.ask("POST", &format!("/api/sandboxes/{id}/fork"), None).await?)
+    })?;
+    shown(&view, which.output.json)
+}
+
+pub(super) fn snapshot(
+    configuration: &Configuration,
+    which: &WhichSandbox,
+    name: &str,
+) -> anyhow::Result<Exit> {
+    let made: Value = asked(configuration, async |client| {
+        let id = whole(client, &which.sandbox).await?;
+        let path = format!("/api/sandboxes/{id}/snapshots");
+        Ok(client.ask("POST", &path, Some(json!({ "name": name }))).await?)
+    })?;
+    if which.output.json {
+        print_json(&made)?;
+    } else {
+        print(&format!("{}\n", made["snapshot_id"].as_str().unwrap_or_default()))?;
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn remove(configuration: &Configuration, which: &[String]) -> anyhow::Result<Exit> {
+    asked(configuration, async |client| {
+        for beginning in which {
+            let id = whole(client, beginning).await?;
+            client.bytes("DELETE", &format!("/api/sandboxes/{id}"), None).await?;
+        }
+        Ok(Exit::Done)
+    })
+}
+
+pub(super) fn stats(configuration: &Configuration, which: &WhichSandbox) -> anyhow::Result<Exit> {
+    let taken: Value = asked(configuration, async |client| {
+        let id = whole(client, &which.sandbox).await?;
+        Ok(client.ask("GET", &format!("/api/sandboxes/{id}/stats"), None).await?)
+    })?;
+    if which.output.json {
+        print_json(&taken)?;
+        return Ok(Exit::Done);
+    }
+    let now = &taken["now"];
+    let mebibytes = |value: &Value| {
+        value.as_u64().map_or("–".to_owned(), |bytes| format!("{:.1} MiB", bytes as f64 / 1_048_576.0))
+    };
+    let mut table = Table::new(&[("what", Align::Left), ("now", Align::Right)]);
+    for (name, value) in [
+        ("CPU time", now["cpu_ms"].as_f64().map_or("–".to_owned(), |time| format!("{:.2} s", time / 1e3))),
+        ("memory", mebibytes(&now["memory_bytes"])),
+        ("files", mebibytes(&now["disk_bytes"])),
+        ("processes", now["pids"].as_u64().map_or("–".to_owned(), |count| count.to_string())),
+        ("connections", taken["network"]["flows"].to_string()),
+    ] {
+        table.row([name.to_owned().into(), value.into()]);
+    }
+    print(&table.text())?;
+    Ok(Exit::Done)
+}
+
+/// Copies a file or directory in or out: one side is `SANDBOX:PATH`.
+pub(super) fn copy(configuration: &Configuration, from: &str, to: &str) -> anyhow::Result<Exit> {
+    asked(configuration, async |client| match (inside(from), inside(to)) {
+        (None, Some((sandbox, path))) => copy_in(client, Path::new(from), sandbox, path).await,
+        (Some((sandbox, path)), None) => copy_out(client, sandbox, path, Path::new(to)).await,
+        _ => Err(UsageError::Copy.into()),
+    })?;
+    Ok(Exit::Done)
+}
+
+fn inside(place: &str) -> Option<(&str, &str)> {
+    // `./a:b` and `/a:b` are files of this machine.
+    let (sandbox, path) = place.split_once(':')?;
+    (!sandbox.is_empty() && !sandbox.contains(['/', '.'])).then_some((sandbox, path))
+}
+
+/// Everything goes as an archive, so that rights and links stay what they are.
+async fn copy_in(client: &Client, from: &Path, sandbox: &str, path: &str) -> anyhow::Result<()> {
+    let id = whole(client, sandbox).await?;
+    let mut builder = tar::Builder::new(Vec::new());
+    builder.follow_symlinks(false);
+    let failed = || format!("failed to read {}", from.display());
+    let is_directory = std::fs::metadata(from).with_context(failed)?.is_dir();
+    let to = format!("/{}", path.trim_start_matches('/'));
+    let (directory, name) = if path.ends_with('/') || path.is_empty() {
+        let name = from.file_name().and_then(|name| name.to_str()).unwrap_or("copied");
+        (
+            if path.is_empty() { "/workspace".to_owned() } else { to.trim_end_matches('/').to_owned() },
+            name.to_owned(),
+        )
+    } else {
+        let (directory, name) = to.rsplit_once('/').unwrap_or(("", &to));
+        (if directory.is_empty() { "/".to_owned() } else { directory.to_owned() }, name.to_owned())
+    };
+    if is_directory {
+        builder.append_dir_all(&name, from).with_context(failed)?;
+    } else {
+        builder.append_path_with_name(from, &name).with_context(failed)?;
+    }
+    let archive = builder.into_inner().with_context(failed)?;
+    let target = format!("/api/sandboxes/{id}/files/{}?as=tar", encoded(directory.trim_start_matches('/')));
+    client.put(&target, archive).await?;
+    Ok(())
+}
+
+async fn copy_out(client: &Client, sandbox: &str, path: &str, to: &Path) -> anyhow::Result<()> {
+    let id = whole(client, sandbox).await?;
+    let path = path.trim_start_matches('/');
+    let target = format!("/api/sandboxes/{id}/files/{}?as=tar", encoded(path));
+    let archive = client.bytes("GET", &target, None).await?;
+    let failed = || format!("failed to write {}", to.display());
+    let first = path.rsplit('/').next().unwrap_or(path);
+    for entry in tar::Archive::new(&archive[..]).entries().with_context(failed)? {
+        let mut entry = entry.with_context(failed)?;
+        let name = entry.path().with_context(failed)?.into_owned();
+        // `cp SANDBOX:a b` makes b, and a below b if b is a directory that is there.
+        let below = name.strip_prefix(first).unwrap_or(&name);
+        let is_plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        anyhow::ensure!(is_plain, "the sandbox sent a name that leaves its directory: {}", name.display());
+        let place = if to.is_dir() { to.join(&name) } else { to.join(below) };
+        let place = if below.as_os_str().is_empty() && !to.is_dir() { to.to_owned() } else { place };
+        entry.unpack(&place).with_context(failed)?;
+    }
+    Ok(())
+}
+
+/// A path as a part of an address.
+fn encoded(path: &str) -> String {
+    path.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_is_inside_if_it_names_a_sandbox() {
+        assert_eq!(inside("sb-1:/a"), Some(("sb-1", "/a")));
+        assert_eq!(inside("1f:a"), Some(("1f", "a")));
+        for outside in ["./a:b", "/a:b", "a", ":x"] {
+            assert_eq!(inside(outside), None, "{outside}");
+        }
+    }
+
+    #[test]
+    fn paths_are_encoded() {
+        assert_eq!(encoded("a b/ü.txt?"), "a%20b/%C3%BC.txt%3F");
+    }
+}

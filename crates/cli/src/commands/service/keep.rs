@@ -1,0 +1,58 @@
+//! `menace __keep`: holds sandboxes until nobody needs that any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use async_trait::async_trait;
+use menace_sandbox::native::{NativeBackend, NativeOptions};
+use menace_sandbox::{Backend, SandboxError};
+use menace_server::keeper::{Holding, Place, hold};
+use menace_server::sandboxes::{BackendName, Backends, ServiceLimits, Starter};
+
+use crate::arguments::Keep;
+use crate::calling::runtime;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+
+/// How long it stays without sandboxes and without anybody who asks: longer than a server takes to be started again.
+const LINGER: Duration = Duration::from_secs(15);
+
+pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) -> anyhow::Result<Exit> {
+    // Neither Ctrl-C in the terminal of who started it nor the end of that terminal are meant for it. Who is the leader of its
+    // session already was started by hand.
+    let _ = rustix::process::setsid();
+    let data = configuration.data_directory();
+    let holding = Holding {
+        place: Place::of(&data).with_context(|| format!("failed to use {}", data.display()))?,
+        backends: Backends::new(Box::new(OnThisMachine), arguments.backend.into()),
+        limits: ServiceLimits {
+            sandboxes: arguments.max_sandboxes,
+            lifetime: arguments.max_lifetime,
+            idle: arguments.idle_timeout,
+        },
+        linger: LINGER,
+    };
+    runtime()?.block_on(async {
+        hold(holding).await.context("failed to hold sandboxes")?;
+        Ok(Exit::Done)
+    })
+}
+
+struct OnThisMachine;
+
+#[async_trait]
+impl Starter for OnThisMachine {
+    async fn start(&self, name: BackendName) -> Result<Arc<dyn Backend>, SandboxError> {
+        match name {
+            BackendName::Native => {
+                let backend = NativeBackend::start(&NativeOptions::default()).await?;
+                Ok(Arc::new(backend))
+            }
+            BackendName::Docker => Err(SandboxError::Refused {
+                problem: "the docker backend is not part of this build".into(),
+                hint: "use the native backend".into(),
+            }),
+        }
+    }
+}

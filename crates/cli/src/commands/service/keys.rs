@@ -1,0 +1,163 @@
+//! `menace keys`: who may ask the service from elsewhere.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::Context;
+use menace_server::front::{Key, new_key};
+use menace_server::sandboxes::Quota;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use crate::arguments::{KeysCommand, KeysCreate};
+use crate::commands::usage::UsageError;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Table, note, print, print_json};
+use crate::tracking::lock;
+
+/// `api_keys.json`.
+#[derive(Debug, Serialize, Deserialize)]
+struct KeyFile {
+    version: u32,
+    keys: Vec<Key>,
+}
+
+pub(in crate::commands) fn run(configuration: &Configuration, command: &KeysCommand) -> anyhow::Result<Exit> {
+    match command {
+        KeysCommand::Create(arguments) => create(configuration, arguments)?,
+        KeysCommand::List(output) => list(configuration, output.json)?,
+        KeysCommand::Revoke { key, output } => revoke(configuration, key, output.json)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// All keys of the data directory.
+pub(super) fn read(configuration: &Configuration) -> anyhow::Result<Vec<Key>> {
+    let path = path(configuration);
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
+    };
+    // A file that cannot be read must not mean that no key is needed.
+    let file: KeyFile =
+        serde_json::from_str(&text).with_context(|| format!("{} cannot be understood", path.display()))?;
+    Ok(file.keys)
+}
+
+fn path(configuration: &Configuration) -> PathBuf {
+    configuration.data_directory().join("api_keys.json")
+}
+
+/// Changes the file as a whole, one process after the other.
+fn change<T>(
+    configuration: &Configuration,
+    change: impl FnOnce(&mut Vec<Key>) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
+    let path = path(configuration);
+    let directory = configuration.data_directory();
+    std::fs::create_dir_all(&directory).with_context(|| format!("failed to make {}", directory.display()))?;
+    let _lock = lock(&path)?;
+    let mut keys = read(configuration)?;
+    let changed = change(&mut keys)?;
+    let mut file = tempfile::NamedTempFile::new_in(&directory)?;
+    serde_json::to_writer_pretty(&mut file, &KeyFile { version: 1, keys })?;
+    file.write_all(b"\n")?;
+    file.as_file().sync_all()?;
+    file.persist(&path).with_context(|| format!("failed to write {}", path.display()))?;
+    Ok(changed)
+}
+
+fn now_ms() -> i64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn create(configuration: &Configuration, arguments: &KeysCreate) -> anyhow::Result<()> {
+    let quota = Quota {
+        sandboxes: arguments.max_sandboxes,
+        cpus: arguments.max_cpus,
+        memory: arguments.max_memory,
+        disk: arguments.max_disk,
+    };
+    let expires = arguments
+        .expires
+        .map(|time| now_ms().saturating_add(i64::try_from(time.as_millis()).unwrap_or(i64::MAX)));
+    let (text, key) = new_key(&arguments.name, quota, expires);
+    let id = key.id.clone();
+    change(configuration, |keys| {
+        keys.push(key);
+        Ok(())
+    })?;
+    if arguments.output.json {
+        return print_json(&json!({ "key": text, "id": id }));
+    }
+    note("this is the only time that the key is shown");
+    print(&format!("{text}\n"))
+}
+
+fn state(key: &Key) -> &'static str {
+    match key {
+        Key { revoked_ms: Some(_), .. } => "revoked",
+        Key { expires_ms: Some(end), .. } if *end <= now_ms() => "expired",
+        _ => "good",
+    }
+}
+
+fn list(configuration: &Configuration, json: bool) -> anyhow::Result<()> {
+    let keys = read(configuration)?;
+    if json {
+        let shown = |key: &Key| {
+            json!({
+                "id": key.id, "name": key.name, "state": state(key), "created_ms": key.created_ms,
+                "expires_ms": key.expires_ms, "revoked_ms": key.revoked_ms, "quota": key.quota,
+            })
+        };
+        return print_json(&keys.iter().map(shown).collect::<Vec<_>>());
+    }
+    if keys.is_empty() {
+        note("no keys; menace keys create makes one");
+        return Ok(());
+    }
+    let mut table = Table::new(&[
+        ("key", Align::Left),
+        ("name", Align::Left),
+        ("state", Align::Left),
+        ("sandboxes", Align::Right),
+        ("cores", Align::Right),
+        ("memory", Align::Right),
+        ("disk", Align::Right),
+    ]);
+    let most = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
+    let mebibytes = |bytes: u64| format!("{} MiB", bytes >> 20);
+    for key in &keys {
+        table.row([
+            format!("mnc_{}_…", key.id).into(),
+            key.name.clone().into(),
+            state(key).to_owned().into(),
+            most(key.quota.sandboxes.map(|count| count.to_string())).into(),
+            most(key.quota.cpus.map(|cores| cores.to_string())).into(),
+            most(key.quota.memory.map(mebibytes)).into(),
+            most(key.quota.disk.map(mebibytes)).into(),
+        ]);
+    }
+    print(&table.text())
+}
+
+fn revoke(configuration: &Configuration, which: &str, json: bool) -> anyhow::Result<()> {
+    let wanted = which.trim_start_matches("mnc_");
+    let id = change(configuration, |keys| {
+        let is_it =
+            |key: &&mut Key| key.revoked_ms.is_none() && (wanted.starts_with(&key.id) || key.name == which);
+        let key = keys.iter_mut().find(is_it).ok_or_else(|| UsageError::NoSuchKey(which.to_owned()))?;
+        key.revoked_ms = Some(now_ms());
+        Ok(key.id.clone())
+    })?;
+    if json {
+        return print_json(&json!({ "revoked": id }));
+    }
+    note(&format!("mnc_{id}_… opens nothing any more; a server that runs knows it within a second"));
+    Ok(())
+}

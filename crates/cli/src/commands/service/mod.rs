@@ -1,0 +1,53 @@
+//! The sandbox service: the process that lets callers in, the one that holds sandboxes, and keys.
+
+mod keep;
+mod keys;
+mod serve;
+
+pub(super) use keep::run as keep;
+pub(super) use keys::run as keys;
+pub(super) use serve::run as serve;
+
+use std::ffi::OsString;
+
+use anyhow::Context;
+use menace_server::client::Client;
+use menace_server::keeper::{Keeper, Place};
+
+use crate::arguments::{BackendChoice, Keep};
+use crate::configuration::Configuration;
+
+/// The way to the process that holds the sandboxes of the data directory. It is started with these options if it is not there.
+pub(in crate::commands) fn keeper(configuration: &Configuration, options: &Keep) -> anyhow::Result<Keeper> {
+    let data = configuration.data_directory();
+    let place = Place::of(&data)
+        .with_context(|| format!("failed to find a place for the sandboxes of {}", data.display()))?;
+    let data = std::path::absolute(&data)?;
+    let executable = std::env::current_exe().context("failed to find the program itself")?;
+    let mut command: Vec<OsString> =
+        vec![executable.into(), KEEP.into(), "--data-dir".into(), (&data).into()];
+    let backend = match options.backend {
+        BackendChoice::Native => "native",
+        BackendChoice::Docker => "docker",
+    };
+    command.extend(["--backend".into(), backend.into()]);
+    if let Some(most) = options.max_sandboxes {
+        command.extend(["--max-sandboxes".into(), most.to_string().into()]);
+    }
+    for (flag, time) in [("--max-lifetime", options.max_lifetime), ("--idle-timeout", options.idle_timeout)] {
+        if let Some(time) = time {
+            command.extend([flag.into(), format!("{}ms", time.as_millis()).into()]);
+        }
+    }
+    Ok(Keeper::new(place, command, data.join("keeper.log")))
+}
+
+/// The hidden command of the process that holds sandboxes.
+const KEEP: &str = "__keep";
+
+/// Asks whoever holds the sandboxes of the data directory.
+pub(in crate::commands) fn client(configuration: &Configuration) -> anyhow::Result<Client> {
+    let usual =
+        Keep { backend: BackendChoice::Native, max_sandboxes: None, max_lifetime: None, idle_timeout: None };
+    Ok(Client::new(keeper(configuration, &usual)?))
+}

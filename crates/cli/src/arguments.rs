@@ -19,9 +19,10 @@ pub(crate) use auto::{Auto, RunComplete};
 pub(crate) use memory::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, MemorySearch};
 pub(crate) use network::{NetworkArguments, Reach};
 pub(crate) use patches::{PatchesCommand, PatchesList};
-pub(crate) use sandbox::{Measure, SandboxBench, SandboxCommand, SandboxRun};
+pub(crate) use sandbox::{Measure, SandboxAttach, SandboxBench, SandboxCommand, SandboxRun};
 pub(crate) use service::{
-    BackendChoice, Keep, KeysCommand, KeysCreate, SandboxCreate, SandboxExec, Serve, WhichSandbox,
+    BackendChoice, Keep, KeysCommand, KeysCreate, McpArguments, SandboxCreate, SandboxExec, Serve,
+    WhichSandbox,
 };
 pub(crate) use tracking::{
     Forecast, HistoryFile, RankScenarios, RankSynergy, RoiCommand, SynergyCommand, SynergyMetrics,
@@ -151,6 +152,8 @@ pub(crate) enum Command {
     /// Keys of programs on other machines
     #[command(subcommand)]
     Keys(KeysCommand),
+    /// Sandboxes as tools of a model: the Model Context Protocol on stdin and stdout
+    Mcp(McpArguments),
     /// Hold sandboxes until nobody needs that any more
     #[command(name = "__keep", hide = true)]
     Keep(Keep),

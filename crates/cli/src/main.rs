@@ -66,7 +66,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     configuration.warn();
     match arguments.command {
         Some(command) => commands::run(command, &configuration),
-        None => commands::clean_up(arguments.json),
+        None => commands::clean_up(&configuration, arguments.json),
     }
 }
 

@@ -67,6 +67,17 @@ impl Client {
         serde_json::from_slice(&bytes).map_err(|error| ClientError::Answer(error.to_string()))
     }
 
+    /// Ends whoever holds sandboxes, if there is somebody and no server needs it. Nothing if there is nobody.
+    pub async fn end_unattended(&self) -> Result<Option<bool>, ClientError> {
+        let Some(stream) = self.keeper.connect_if_there().await? else { return Ok(None) };
+        let request =
+            Request::builder().method("POST").uri("/internal/end?unattended=true").body(Body::empty());
+        let request = request.map_err(|error| ClientError::Answer(error.to_string()))?;
+        let response = forward(request, Box::new(stream)).await;
+        let response = response.map_err(|error| ClientError::Answer(error.message().to_owned()))?;
+        Ok(Some(response.status().is_success()))
+    }
+
     /// Sends bytes to be kept.
     pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), ClientError> {
         let request = Request::builder().method("PUT").uri(path).body(Body::from(bytes));
@@ -101,5 +112,27 @@ async fn problem(response: Response<Body>) -> ClientError {
     match serde_json::from_slice::<ErrorBody>(&body) {
         Ok(body) => ClientError::Refused(Box::new(body)),
         Err(_) => ClientError::Answer(format!("{status}: {}", String::from_utf8_lossy(&body))),
+    }
+}
+
+/// A path as a part of an address.
+pub fn encoded(path: &str) -> String {
+    path.bytes()
+        .map(|byte| match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' => {
+                char::from(byte).to_string()
+            }
+            _ => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::encoded;
+
+    #[test]
+    fn paths_are_encoded() {
+        assert_eq!(encoded("a b/ü.txt?"), "a%20b/%C3%BC.txt%3F");
     }
 }

@@ -10,8 +10,30 @@ mod clock;
 mod error;
 pub mod front;
 pub mod keeper;
+pub mod mcp;
 mod metrics;
 mod proxy;
 pub mod sandboxes;
 
 pub use error::{ApiError, ErrorBody, ErrorDetail};
+
+/// Serves routes until this process is told to end.
+pub async fn serve_until_told(
+    listener: tokio::net::TcpListener,
+    router: axum::Router,
+) -> std::io::Result<()> {
+    let told = told_to_end()?;
+    axum::serve(listener, router).with_graceful_shutdown(told).await
+}
+
+/// Waits until somebody wants this process to end.
+pub fn told_to_end() -> std::io::Result<impl Future<Output = ()> + Send> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    Ok(async move {
+        tokio::select! {
+            _ = term.recv() => {}
+            _ = int.recv() => {}
+        }
+    })
+}

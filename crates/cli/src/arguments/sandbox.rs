@@ -20,6 +20,9 @@ pub(crate) enum SandboxCommand {
     Run(Box<SandboxRun>),
     /// Measure what sandboxes cost, beside bubblewrap and docker where they are installed
     Bench(SandboxBench),
+    /// Run an agent in a sandbox with this directory, and take out what it changed
+    #[command(after_help = RUN_EXIT_CODES)]
+    Attach(Box<SandboxAttach>),
     /// Make a sandbox that stays, and print its id
     Create(SandboxCreate),
     /// List sandboxes that stay
@@ -119,6 +122,18 @@ pub(crate) struct SandboxRun {
     /// The command
     #[arg(last = true, required = true, value_name = "CMD")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SandboxAttach {
+    /// Write what changed in /workspace to this file, as a patch for git apply or patch -p1
+    #[arg(long, value_name = "FILE")]
+    pub(crate) patch: Option<PathBuf>,
+    /// Change the directory as the agent changed /workspace
+    #[arg(long, conflicts_with = "rw")]
+    pub(crate) apply: bool,
+    #[command(flatten)]
+    pub(crate) run: SandboxRun,
 }
 
 #[derive(Debug, Args)]

@@ -79,6 +79,14 @@ pub(crate) struct Keep {
     pub(crate) idle_timeout: Option<Duration>,
 }
 
+/// How models are answered.
+#[derive(Debug, Args)]
+pub(crate) struct McpArguments {
+    /// Answer over HTTP on this port of this machine, at /mcp; 0 takes a free one
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+}
+
 /// Keys of callers.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {

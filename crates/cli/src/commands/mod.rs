@@ -76,6 +76,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Sandbox(command) => sandbox::run(configuration, command),
         Command::Serve(arguments) => service::serve(configuration, &arguments),
         Command::Keys(command) => service::keys(configuration, &command),
+        Command::Mcp(arguments) => service::mcp(configuration, &arguments),
         Command::Keep(arguments) => service::keep(configuration, &arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());

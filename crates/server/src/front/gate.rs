@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use axum::http::header::{AUTHORIZATION, HOST, HeaderValue, ORIGIN};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
 use axum::http::{HeaderMap, StatusCode};
 
 use super::keys::{KeyRing, Refusal};
@@ -79,14 +79,18 @@ fn of_nobody(headers: &HeaderMap) -> Result<(), ApiError> {
             .hint("without keys only this machine may ask, by localhost or 127.0.0.1; menace keys create makes a key")
     };
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
-    if !is_local(host) {
-        return Err(forbidden(&format!("nobody is served by the name {host:?}")));
+    let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or("?"));
+    match is_of_this_machine(host, origin) {
+        true => Ok(()),
+        false if is_local(host) => Err(forbidden("another page may not ask")),
+        false => Err(forbidden(&format!("nobody is served by the name {host:?}"))),
     }
-    match headers.get(ORIGIN).map(HeaderValue::to_str) {
-        None => Ok(()),
-        Some(Ok(origin)) if origin.split_once("://").is_some_and(|(_, place)| place == host) => Ok(()),
-        Some(_) => Err(forbidden("another page may not ask")),
-    }
+}
+
+/// Whether a request was sent to this machine by its own name, and by no page of another place.
+pub(crate) fn is_of_this_machine(host: &str, origin: Option<&str>) -> bool {
+    let is_own = |origin: &str| origin.split_once("://").is_some_and(|(_, place)| place == host);
+    is_local(host) && origin.is_none_or(is_own)
 }
 
 fn is_local(host: &str) -> bool {

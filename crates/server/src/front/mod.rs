@@ -8,6 +8,7 @@ mod serve;
 mod tls;
 
 pub use audit::Audit;
+pub(crate) use gate::is_of_this_machine;
 pub use keys::{Key, KeyRing, new_key};
 pub use serve::{Front, FrontError, FrontOptions};
 pub use tls::TlsFiles;

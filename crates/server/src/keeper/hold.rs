@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use axum::extract::{Request, State};
+use axum::extract::{Query, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use serde::Deserialize;
 use tokio::net::UnixListener;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 
 use super::place::Place;
@@ -83,11 +83,30 @@ fn say_ready() -> io::Result<()> {
 }
 
 async fn note_request(State(life): State<Arc<Life>>, request: Request, next: Next) -> Response {
+    // Whether somebody is here is not said by who wants to end it.
+    if request.uri().path().starts_with("/internal/") {
+        return next.run(request).await;
+    }
     life.asked_ms.store(clock::now_ms(), Ordering::Relaxed);
     next.run(request).await
 }
 
-async fn end(State(life): State<Arc<Life>>) -> StatusCode {
+/// Which ends are asked for.
+#[derive(Debug, Deserialize)]
+struct WhichEnd {
+    /// Only if nobody is here.
+    #[serde(default)]
+    unattended: bool,
+}
+
+/// A server that runs asks once in a second.
+const ATTENDED_MS: i64 = 3000;
+
+async fn end(State(life): State<Arc<Life>>, Query(which): Query<WhichEnd>) -> StatusCode {
+    let asked = clock::now_ms() - life.asked_ms.load(Ordering::Relaxed);
+    if which.unattended && asked < ATTENDED_MS {
+        return StatusCode::CONFLICT;
+    }
     life.end.notify_one();
     StatusCode::ACCEPTED
 }
@@ -105,12 +124,9 @@ async fn linger(sandboxes: Arc<Sandboxes>, life: Arc<Life>, linger: Duration) {
 }
 
 fn end_when_told(life: Arc<Life>) -> io::Result<impl Future<Output = ()>> {
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let told = crate::told_to_end()?;
     Ok(async move {
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
-        }
+        told.await;
         life.end.notify_one();
     })
 }

@@ -13,9 +13,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place for a data directory. The socket is not in it, because the path of a socket must be short.
+    /// The place for a data directory that is there. The socket is not in it, because the path of a socket must be short.
     pub fn of(data_directory: &Path) -> io::Result<Self> {
-        fs::create_dir_all(data_directory)?;
         let data_directory = data_directory.canonicalize()?;
         let hash = blake3::hash(data_directory.as_os_str().as_encoded_bytes());
         Ok(Self { directory: runtime_directory()?, name: hash.to_hex()[..16].to_owned() })

@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::Context;
-use menace_server::client::Client;
+use menace_server::client::{Client, encoded};
 use menace_server::sandboxes::{Executed, SandboxPage, SandboxView};
 use serde_json::{Value, json};
 
@@ -292,6 +292,7 @@ async fn copy_out(client: &Client, sandbox: &str, path: &str, to: &Path) -> anyh
     let archive = client.bytes("GET", &target, None).await?;
     let failed = || format!("failed to write {}", to.display());
     let first = path.rsplit('/').next().unwrap_or(path);
+    let is_directory = to.is_dir();
     for entry in tar::Archive::new(&archive[..]).entries().with_context(failed)? {
         let mut entry = entry.with_context(failed)?;
         let name = entry.path().with_context(failed)?.into_owned();
@@ -299,23 +300,14 @@ async fn copy_out(client: &Client, sandbox: &str, path: &str, to: &Path) -> anyh
         let below = name.strip_prefix(first).unwrap_or(&name);
         let is_plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
         anyhow::ensure!(is_plain, "the sandbox sent a name that leaves its directory: {}", name.display());
-        let place = if to.is_dir() { to.join(&name) } else { to.join(below) };
-        let place = if below.as_os_str().is_empty() && !to.is_dir() { to.to_owned() } else { place };
+        let place = match below.as_os_str().is_empty() {
+            true if !is_directory => to.to_owned(),
+            _ if is_directory => to.join(&name),
+            _ => to.join(below),
+        };
         entry.unpack(&place).with_context(failed)?;
     }
     Ok(())
-}
-
-/// A path as a part of an address.
-fn encoded(path: &str) -> String {
-    path.bytes()
-        .map(|byte| match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'_' | b'-' | b'~' => {
-                char::from(byte).to_string()
-            }
-            _ => format!("%{byte:02X}"),
-        })
-        .collect()
 }
 
 #[cfg(test)]
@@ -329,10 +321,5 @@ mod tests {
         for outside in ["./a:b", "/a:b", "a", ":x"] {
             assert_eq!(inside(outside), None, "{outside}");
         }
-    }
-
-    #[test]
-    fn paths_are_encoded() {
-        assert_eq!(encoded("a b/ü.txt?"), "a%20b/%C3%BC.txt%3F");
     }
 }

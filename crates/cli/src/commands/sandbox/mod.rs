@@ -1,5 +1,6 @@
 //! `menace sandbox`: isolation from the shell.
 
+mod attach;
 mod bench;
 mod manage;
 pub(super) mod network;
@@ -14,6 +15,7 @@ use manage::Change;
 
 pub(super) fn run(configuration: &Configuration, command: SandboxCommand) -> anyhow::Result<Exit> {
     match command {
+        SandboxCommand::Attach(arguments) => run::attach(*arguments),
         SandboxCommand::Create(arguments) => manage::create(configuration, &arguments),
         SandboxCommand::List(output) => manage::list(configuration, output.json),
         SandboxCommand::Exec(arguments) => manage::exec(configuration, &arguments),

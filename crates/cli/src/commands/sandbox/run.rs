@@ -15,7 +15,8 @@ use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::SandboxRun;
+use super::attach::Taking;
+use crate::arguments::{SandboxAttach, SandboxRun};
 use crate::exit::Exit;
 use crate::terminal::print_json;
 
@@ -33,23 +34,39 @@ struct RunReport {
 }
 
 pub(super) fn run(arguments: SandboxRun) -> anyhow::Result<Exit> {
+    run_and_take(arguments, None)
+}
+
+/// The same, and what the command changed is taken out of the sandbox before that goes.
+pub(super) fn attach(arguments: SandboxAttach) -> anyhow::Result<Exit> {
+    let SandboxAttach { mut run, patch, apply } = arguments;
+    let directory = std::path::absolute(run.workdir.take().unwrap_or_else(|| ".".into()))?;
+    run.workdir = Some(directory.clone());
+    run_and_take(run, Some(Taking { directory, patch, apply }))
+}
+
+fn run_and_take(arguments: SandboxRun, taking: Option<Taking>) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context("failed to start the runtime")?;
-    let exit = runtime.block_on(run_to_the_end(arguments));
+    let exit = runtime.block_on(run_to_the_end(arguments, taking));
     // A thread may still wait for the terminal to be typed at.
     runtime.shutdown_background();
     exit
 }
 
-async fn run_to_the_end(arguments: SandboxRun) -> anyhow::Result<Exit> {
+async fn run_to_the_end(arguments: SandboxRun, taking: Option<Taking>) -> anyhow::Result<Exit> {
     let spec = spec(&arguments)?;
     let backend = NativeBackend::start(&NativeOptions::default()).await?;
     let sandbox = backend.create(spec).await?;
     let result = tokio::select! {
-        result = execute(&sandbox, &arguments) => result,
+        result = execute(&sandbox, &arguments, taking.is_some()) => result,
         () = interruption() => Ok(Exit::Interrupted),
+    };
+    let result = match (result, &taking) {
+        (Ok(exit), Some(taking)) => taking.take(&sandbox, exit).await,
+        (result, _) => result,
     };
     let destroyed = sandbox.destroy().await;
     let exit = result?;
@@ -84,8 +101,13 @@ fn spec(arguments: &SandboxRun) -> anyhow::Result<SandboxSpec> {
     })
 }
 
-async fn execute(sandbox: &Arc<dyn Sandbox>, arguments: &SandboxRun) -> anyhow::Result<Exit> {
-    let mut request = ExecRequest::new(arguments.command.iter().cloned()).exclusive();
+async fn execute(
+    sandbox: &Arc<dyn Sandbox>,
+    arguments: &SandboxRun,
+    is_used_later: bool,
+) -> anyhow::Result<Exit> {
+    let mut request = ExecRequest::new(arguments.command.iter().cloned());
+    request.exclusive = !is_used_later;
     request.timeout = arguments.timeout;
     let outcome = if arguments.json {
         // Before the command, which may take the sandbox down with it.

@@ -23,6 +23,7 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
     // session already was started by hand.
     let _ = rustix::process::setsid();
     let data = configuration.data_directory();
+    std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
     let holding = Holding {
         place: Place::of(&data).with_context(|| format!("failed to use {}", data.display()))?,
         backends: Backends::new(Box::new(OnThisMachine), arguments.backend.into()),

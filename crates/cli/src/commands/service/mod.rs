@@ -2,10 +2,12 @@
 
 mod keep;
 mod keys;
+mod mcp;
 mod serve;
 
 pub(super) use keep::run as keep;
 pub(super) use keys::run as keys;
+pub(super) use mcp::run as mcp;
 pub(super) use serve::run as serve;
 
 use std::ffi::OsString;
@@ -20,6 +22,7 @@ use crate::configuration::Configuration;
 /// The way to the process that holds the sandboxes of the data directory. It is started with these options if it is not there.
 pub(in crate::commands) fn keeper(configuration: &Configuration, options: &Keep) -> anyhow::Result<Keeper> {
     let data = configuration.data_directory();
+    std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
     let place = Place::of(&data)
         .with_context(|| format!("failed to find a place for the sandboxes of {}", data.display()))?;
     let data = std::path::absolute(&data)?;

@@ -7,7 +7,6 @@ use anyhow::Context;
 use menace_server::client::Client;
 use menace_server::front::{Audit, Front, FrontOptions, TlsFiles};
 use serde_json::Value;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::{keeper, keys};
 use crate::arguments::{Keep, Serve};
@@ -64,7 +63,7 @@ async fn serve(configuration: &Configuration, arguments: &Serve) -> anyhow::Resu
         }
     }
     let set_keys = front.keys();
-    let told = end_signal()?;
+    let told = menace_server::told_to_end()?;
     tokio::select! {
         served = front.serve(told) => served?,
         () = look_after(configuration, &client, set_keys) => {}
@@ -88,16 +87,6 @@ async fn look_after(
             tracing::warn!("whoever holds sandboxes does not answer: {error}");
         }
     }
-}
-
-fn end_signal() -> anyhow::Result<impl Future<Output = ()>> {
-    let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    Ok(async move {
-        tokio::select! {
-            _ = term.recv() => {}
-            _ = int.recv() => {}
-        }
-    })
 }
 
 /// Sandboxes live on, unless that is not wanted.

@@ -1,0 +1,267 @@
+"""`menace serve` with directories of its own, the process that holds its sandboxes, and what is left of both.
+
+This process adopts whatever loses its parent below it, so every process that a server has ever started and that still
+lives is a descendant of this one. Groups of the kernel have the number of the keeper in their name. So other uses of
+menace on this machine do not matter.
+"""
+
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from calls import Broken, Connection
+from failed import PartFailed
+
+PR_SET_CHILD_SUBREAPER = 36
+LONGEST_START_SECONDS = 30.0
+LONGEST_END_SECONDS = 60.0
+# The kernel takes a moment to empty groups and to take processes off its list.
+LONGEST_CLEANING_SECONDS = 10.0
+SANDBOX = "menace: sandbox"
+
+
+class Server:
+    """The server of one data directory, and every keeper that it ever had."""
+
+    def __init__(self, binary: str, place: Path) -> None:
+        self.binary = os.path.abspath(binary)
+        self.data, self.runtime = place / "data", place / "run"
+        for directory in (self.data, self.runtime):
+            directory.mkdir(mode=0o700)
+        self.port = 0
+        self.process: subprocess.Popen[str] | None = None
+        self.keepers: set[int] = set()
+
+    def start(self) -> None:
+        """Starts it, on the port that it had before if there was one, and waits until it listens."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SANDBOX_")}
+        self.process = subprocess.Popen(
+            [self.binary, "serve", "--port", str(self.port), "--data-dir", str(self.data), "--ephemeral"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=kept | {"XDG_RUNTIME_DIR": str(self.runtime)},
+        )
+        self.port = self.address(self.process)
+        self.keeper()
+
+    def address(self, process: subprocess.Popen[str]) -> int:
+        """The port that it says it listens on. What it says later is read too, or it would have to wait."""
+        assert process.stderr is not None
+        impatient = threading.Timer(LONGEST_START_SECONDS, process.kill)
+        impatient.start()
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if found := re.search(r"http://127\.0\.0\.1:(\d+)", line):
+                impatient.cancel()
+                threading.Thread(target=process.stderr.read, daemon=True).start()
+                return int(found[1])
+        impatient.cancel()
+        raise PartFailed(f"menace serve did not begin: {' '.join(said).strip()}")
+
+    def pid(self) -> int:
+        assert self.process is not None
+        return self.process.pid
+
+    def keeper(self) -> int:
+        """The process that holds the sandboxes now: the one that is below no other of its kind."""
+        ours = {pid: process for pid, process in processes().items() if self.is_keeper(process)}
+        for pid, process in ours.items():
+            if process["parent"] not in ours and process["name"] != SANDBOX:
+                self.keepers.add(pid)
+                return pid
+        raise PartFailed("there is no process that holds the sandboxes")
+
+    def is_keeper(self, process: dict[str, Any]) -> bool:
+        return "__keep" in process["command"] and str(self.data) in process["command"]
+
+    def kill(self) -> None:
+        """`kill -9` of the process that callers talk to."""
+        assert self.process is not None
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self) -> None:
+        """Ends the server and all sandboxes; what does not end by itself is killed."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(LONGEST_END_SECONDS)
+            except subprocess.TimeoutExpired:
+                self.kill()
+        for pid, process in processes().items():
+            if self.is_keeper(process) and pid in below(os.getpid()):
+                wait_until(lambda: pid not in processes())
+                if pid in processes():
+                    os.kill(pid, signal.SIGKILL)
+        reap()
+
+    def connection(self) -> Connection:
+        return Connection(self.port)
+
+    def sandboxes(self) -> list[str]:
+        """Those that are listed, of all pages."""
+        found: list[str] = []
+        cursor = ""
+        with self.connection() as connection:
+            while True:
+                status, page = connection.call("GET", f"/api/sandboxes?limit=1000{cursor}")
+                if status != 200:
+                    raise PartFailed(f"sandboxes cannot be listed: {status} {page}")
+                found += [sandbox["sandbox_id"] for sandbox in page["sandboxes"]]
+                if not page.get("next_cursor"):
+                    return found
+                cursor = f"&cursor={page['next_cursor']}"
+
+    def wait_until_it_answers(self) -> float:
+        """The seconds until a request is answered well."""
+        began = time.monotonic()
+        while time.monotonic() - began < LONGEST_START_SECONDS:
+            try:
+                with self.connection() as connection:
+                    if connection.call("GET", "/readyz")[0] == 200:
+                        return time.monotonic() - began
+            except Broken:
+                pass
+            time.sleep(0.01)
+        raise PartFailed(f"the server did not answer within {LONGEST_START_SECONDS:.0f} s")
+
+    def left(self) -> dict[str, list[str]]:
+        """What sandboxes have left behind, after a moment in which that may go: they are all destroyed."""
+        wait_until(lambda: not any(self.left_now().values()))
+        return self.left_now()
+
+    def left_now(self) -> dict[str, list[str]]:
+        known = processes()
+        inside = [f"{pid} {known[pid]['name']}" for pid in below(os.getpid()) if is_inside(known, pid)]
+        return {"processes": inside, "cgroups": [str(path) for path in self.groups() if is_below_ours(path)]}
+
+    def left_of(self, keeper: int) -> dict[str, list[str]]:
+        """What a keeper that was killed has left behind, with the groups that it had for itself."""
+        def now() -> dict[str, list[str]]:
+            known = processes()
+            mine = {pid: process for pid, process in known.items() if pid in below(os.getpid())}
+            stray = [f"{pid} {process['name']}" for pid, process in mine.items() if is_stray(known, pid)]
+            runtime = self.runtime.glob(f"menace/{keeper}-*")
+            groups = [path for path in self.groups() if f"menace-{keeper}-" in str(path)]
+            return {"processes": stray, "cgroups": list(map(str, groups)), "directories": list(map(str, runtime))}
+
+        wait_until(lambda: not any(now().values()))
+        return now()
+
+    def groups(self) -> list[Path]:
+        """The groups of every keeper that this server had, and all below them."""
+        found = []
+        for directory, names, _ in os.walk("/sys/fs/cgroup"):
+            words = [part.split("-") for part in Path(directory).parts if part.startswith("menace-")]
+            if any(len(word) > 1 and word[1].isdigit() and int(word[1]) in self.keepers for word in words):
+                found.append(Path(directory))
+        return found
+
+
+@contextmanager
+def serving(binary: str) -> Iterator[Server]:
+    """A server, which ends with all of its sandboxes whatever happens."""
+    adopt_orphans()
+    with tempfile.TemporaryDirectory(prefix="menace-bench-serve-") as place:
+        server = Server(binary, Path(place))
+        try:
+            server.start()
+            yield server
+        finally:
+            server.stop()
+
+
+def is_below_ours(path: Path) -> bool:
+    """Whether it is a group of a sandbox: that of the keeper itself stays as long as it lives."""
+    return not path.name.startswith("menace-")
+
+
+def is_inside(known: dict[int, dict[str, Any]], pid: int) -> bool:
+    """Whether a process is one of a sandbox: the first one, which has its own name, or one below it."""
+    while pid in known:
+        if known[pid]["name"] == SANDBOX:
+            return True
+        pid = known[pid]["parent"]
+    return False
+
+
+def is_stray(known: dict[int, dict[str, Any]], pid: int) -> bool:
+    """Whether a process of a keeper, or of a sandbox, has nobody above it but us."""
+    process = known[pid]
+    is_theirs = "__keep" in process["command"] or is_inside(known, pid)
+    return is_theirs and process["parent"] == os.getpid()
+
+
+def processes() -> dict[int, dict[str, Any]]:
+    """Everything that runs on this machine: parent, name and command of each process."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            stat, command = (entry / "stat").read_text(), (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        head, _, tail = stat.rpartition(")")
+        fields = tail.split()
+        if fields[0] in "ZX":
+            continue
+        words = command.decode(errors="replace").split("\0")
+        found[int(entry.name)] = {"parent": int(fields[1]), "name": head.split("(", 1)[1], "command": words}
+    return found
+
+
+def below(top: int) -> set[int]:
+    """The processes below this one."""
+    known = processes()
+    found: set[int] = set()
+    for pid in known:
+        path = [pid]
+        while path[-1] in known:
+            path.append(known[path[-1]]["parent"])
+        if top in path[1:]:
+            found.add(pid)
+    return found
+
+
+def resident_kib(pid: int) -> int | None:
+    """What a process has in memory, of which the kernel knows."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    found = re.search(r"VmRSS:\s+(\d+)", status)
+    return int(found[1]) if found else None
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Waits for something, but not for ever."""
+    end = time.monotonic() + LONGEST_CLEANING_SECONDS
+    while not is_so() and time.monotonic() < end:
+        time.sleep(0.1)
+
+
+def adopt_orphans() -> None:
+    if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def reap() -> None:
+    """Notices the end of whatever was adopted: nobody else will."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0] != 0:
+            pass
+    except ChildProcessError:
+        pass

@@ -1,0 +1,41 @@
+//! `menace mcp`: sandboxes as tools of a model.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use anyhow::Context;
+use menace_server::mcp::{Mcp, router};
+
+use super::client;
+use crate::arguments::McpArguments;
+use crate::calling::runtime;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::note;
+
+pub(in crate::commands) fn run(
+    configuration: &Configuration,
+    arguments: &McpArguments,
+) -> anyhow::Result<Exit> {
+    let program = std::env::current_exe().context("failed to find the program itself")?;
+    let mcp = Mcp::new(client(configuration)?, program.into());
+    let runtime = runtime()?;
+    let served = runtime.block_on(async {
+        match arguments.port {
+            None => {
+                let stdin = tokio::io::BufReader::new(tokio::io::stdin());
+                mcp.serve(stdin, tokio::io::stdout()).await.context("failed to answer")
+            }
+            Some(port) => {
+                let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+                let listener = tokio::net::TcpListener::bind(address)
+                    .await
+                    .with_context(|| format!("failed to listen on {address}"))?;
+                note(&format!("tools for models at http://{}/mcp", listener.local_addr()?));
+                menace_server::serve_until_told(listener, router(mcp)).await.context("failed to answer")
+            }
+        }
+    });
+    // A thread may still wait for the next message.
+    runtime.shutdown_background();
+    served.map(|()| Exit::Done)
+}

@@ -147,15 +147,20 @@ class Server:
         inside = [f"{pid} {known[pid]['name']}" for pid in below(os.getpid()) if is_inside(known, pid)]
         return {"processes": inside, "cgroups": [str(path) for path in self.groups() if is_below_ours(path)]}
 
-    def left_of(self, keeper: int) -> dict[str, list[str]]:
-        """What a keeper that was killed has left behind, with the groups that it had for itself."""
+    def held_by(self, keeper: int) -> set[tuple[int, int]]:
+        """A keeper and all processes below it, by number and start: numbers are used again."""
+        known = processes()
+        return {(pid, known[pid]["start"]) for pid in below(keeper) | {keeper} if pid in known}
+
+    def left_of(self, keeper: int, held: set[tuple[int, int]]) -> dict[str, list[str]]:
+        """What a keeper that was killed has left behind, after a moment in which that may go."""
+
         def now() -> dict[str, list[str]]:
             known = processes()
-            mine = {pid: process for pid, process in known.items() if pid in below(os.getpid())}
-            stray = [f"{pid} {process['name']}" for pid, process in mine.items() if is_stray(known, pid)]
-            runtime = self.runtime.glob(f"menace/{keeper}-*")
-            groups = [path for path in self.groups() if f"menace-{keeper}-" in str(path)]
-            return {"processes": stray, "cgroups": list(map(str, groups)), "directories": list(map(str, runtime))}
+            alive = [f"{pid} {known[pid]['name']}" for pid, start in held if known.get(pid, {}).get("start") == start]
+            groups = [str(path) for path in self.groups() if f"menace-{keeper}-" in str(path)]
+            directories = [str(path) for path in self.runtime.glob(f"menace/{keeper}-*")]
+            return {"processes": alive, "cgroups": groups, "directories": directories}
 
         wait_until(lambda: not any(now().values()))
         return now()
@@ -163,7 +168,7 @@ class Server:
     def groups(self) -> list[Path]:
         """The groups of every keeper that this server had, and all below them."""
         found = []
-        for directory, names, _ in os.walk("/sys/fs/cgroup"):
+        for directory, _, _ in os.walk("/sys/fs/cgroup"):
             words = [part.split("-") for part in Path(directory).parts if part.startswith("menace-")]
             if any(len(word) > 1 and word[1].isdigit() and int(word[1]) in self.keepers for word in words):
                 found.append(Path(directory))
@@ -197,15 +202,8 @@ def is_inside(known: dict[int, dict[str, Any]], pid: int) -> bool:
     return False
 
 
-def is_stray(known: dict[int, dict[str, Any]], pid: int) -> bool:
-    """Whether a process of a keeper, or of a sandbox, has nobody above it but us."""
-    process = known[pid]
-    is_theirs = "__keep" in process["command"] or is_inside(known, pid)
-    return is_theirs and process["parent"] == os.getpid()
-
-
 def processes() -> dict[int, dict[str, Any]]:
-    """Everything that runs on this machine: parent, name and command of each process."""
+    """Everything that runs on this machine: parent, start, name and command of each process."""
     found = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -219,7 +217,12 @@ def processes() -> dict[int, dict[str, Any]]:
         if fields[0] in "ZX":
             continue
         words = command.decode(errors="replace").split("\0")
-        found[int(entry.name)] = {"parent": int(fields[1]), "name": head.split("(", 1)[1], "command": words}
+        found[int(entry.name)] = {
+            "parent": int(fields[1]),
+            "start": int(fields[19]),
+            "name": head.split("(", 1)[1],
+            "command": words,
+        }
     return found
 
 

@@ -30,7 +30,7 @@ def measure(menace: str, options: Any) -> dict[str, Any]:
             deleted = load.result()
         still_listed = server.sandboxes()
         left = server.left()
-    left_at_the_end = {"cgroups": [str(path) for path in server.groups()]}
+    at_the_end = {"processes": server.left_now()["processes"], "cgroups": [str(path) for path in server.groups()]}
     return {
         "sandboxes": options.sandboxes,
         "minutes": options.minutes,
@@ -44,7 +44,7 @@ def measure(menace: str, options: Any) -> dict[str, Any]:
         "listed_before_delete": listed,
         "listed_after_delete": still_listed,
         "left_after_delete": left,
-        "left_after_the_server": left_at_the_end,
+        "left_after_the_server": at_the_end,
         "resident": {name: compared([sample[name] for sample in samples]) for name in ("server", "keeper")},
         "samples_kib": samples,
     }

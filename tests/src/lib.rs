@@ -6,11 +6,14 @@
 
 mod binary;
 pub mod cases;
+pub mod http;
 mod invocation;
 mod nobody;
+mod server;
 mod tree;
 
 pub use binary::{menace_binary, workspace_directory};
 pub use invocation::{Invocation, Outcome};
 pub use nobody::{as_caller, as_nobody};
+pub use server::Server;
 pub use tree::Tree;

@@ -156,6 +156,9 @@ pub trait Process: Send {
     /// Sends it a signal.
     async fn signal(&mut self, signal: i32) -> Result<(), SandboxError>;
 
+    /// Kills it with everything it started. Its end is the last event.
+    async fn kill(&mut self) -> Result<(), SandboxError>;
+
     /// Tells its terminal how large it is now.
     async fn resize(&mut self, _size: TerminalSize) -> Result<(), SandboxError> {
         Err(cannot("give commands a terminal"))

@@ -52,6 +52,9 @@ pub(crate) struct Serve {
     /// Requests of one key, or of one address without keys, in a second
     #[arg(long, value_name = "N", default_value_t = 2000.0)]
     pub(crate) rate: f64,
+    /// How long a caller may take for the head of a request, and between two parts of its body
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "20s")]
+    pub(crate) patience: Duration,
     /// The most sandboxes at one time
     #[arg(long, value_name = "N")]
     pub(crate) max_sandboxes: Option<usize>,

@@ -259,7 +259,7 @@ impl NativeProcess {
         self.outcome(end).ok().filter(|outcome| outcome.oom)
     }
 
-    async fn kill(&mut self, verdict: Verdict) {
+    async fn kill_for(&mut self, verdict: Verdict) {
         self.verdict = verdict;
         self.deadline = later(PATIENCE);
         self.cpu = None;
@@ -368,7 +368,7 @@ impl Process for NativeProcess {
                         None => Err(self.gone()),
                     };
                 }
-                Happened::Deadline if self.verdict == Verdict::None => self.kill(Verdict::TimedOut).await,
+                Happened::Deadline if self.verdict == Verdict::None => self.kill_for(Verdict::TimedOut).await,
                 // What is paused cannot be killed by what is paused with it; it is, as soon as it goes on.
                 Happened::Deadline if self.life.is_paused() => self.deadline = later(PATIENCE),
                 // The first process does not answer any more: there is no sandbox to save.
@@ -379,7 +379,7 @@ impl Process for NativeProcess {
                 }
                 Happened::CpuLook => {
                     if self.cpu_is_used_up()? {
-                        self.kill(Verdict::CpuExceeded).await;
+                        self.kill_for(Verdict::CpuExceeded).await;
                     }
                 }
             }
@@ -412,6 +412,11 @@ impl Process for NativeProcess {
 
     async fn signal(&mut self, signal: i32) -> Result<(), SandboxError> {
         self.wire.tell(Request::Signal { job: self.answers.job(), signal }).await;
+        Ok(())
+    }
+
+    async fn kill(&mut self) -> Result<(), SandboxError> {
+        self.wire.tell(Request::Kill { job: self.answers.job() }).await;
         Ok(())
     }
 

@@ -32,9 +32,6 @@ use crate::keeper::Keeper;
 use crate::proxy::forward;
 use crate::sandboxes::Caller;
 
-/// How long a caller may take for the head of a request, and between two parts of its body.
-const HEAD: Duration = Duration::from_secs(10);
-const BODY: Duration = Duration::from_secs(30);
 /// How long requests under way have when the server ends.
 const GRACE: Duration = Duration::from_secs(10);
 /// How long a certificate may be negotiated.
@@ -50,6 +47,8 @@ pub struct FrontOptions {
     pub rate: (f64, f64),
     /// A key is needed even on this machine.
     pub needs_key: bool,
+    /// How long a caller may take for the head of a request, and between two parts of its body.
+    pub patience: Duration,
 }
 
 /// Why callers cannot be let in.
@@ -91,6 +90,7 @@ struct Shared {
     gate: Gate,
     keeper: Keeper,
     audit: Audit,
+    patience: Duration,
 }
 
 impl Front {
@@ -113,7 +113,8 @@ impl Front {
         // One that needs keys never becomes open because the last one was taken back.
         let needs_key = options.needs_key || !ring.is_empty() || !address.ip().is_loopback();
         let gate = Gate { keys: ring, needs_key, rate: Rate::new(options.rate.0, options.rate.1) };
-        Ok(Self { listener, acceptor, shared: Arc::new(Shared { gate, keeper, audit }) })
+        let shared = Shared { gate, keeper, audit, patience: options.patience };
+        Ok(Self { listener, acceptor, shared: Arc::new(shared) })
     }
 
     /// Where it listens.
@@ -163,10 +164,11 @@ impl Front {
         let (acceptor, shared, watcher) =
             (self.acceptor.clone(), Arc::clone(&self.shared), graceful.watcher());
         tokio::spawn(async move {
+            let patience = shared.patience;
             let service =
                 TowerToHyperService::new(router(shared, peer).into_service::<hyper::body::Incoming>());
             let mut builder = auto::Builder::new(TokioExecutor::new());
-            builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD);
+            builder.http1().timer(TokioTimer::new()).header_read_timeout(patience);
             let served = match acceptor {
                 None => {
                     let connection = builder.serve_connection_with_upgrades(TokioIo::new(stream), service);
@@ -204,7 +206,7 @@ struct Peer {
 fn router(shared: Arc<Shared>, address: SocketAddr) -> Router {
     Router::new()
         .fallback(handle)
-        .layer(RequestBodyTimeoutLayer::new(BODY))
+        .layer(RequestBodyTimeoutLayer::new(shared.patience))
         .with_state(Peer { shared, address })
 }
 

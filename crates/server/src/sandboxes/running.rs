@@ -161,7 +161,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 /// Kills a command and hears it to its end. What it still printed counts; nobody has to make room for it.
 async fn killed(mut process: Box<dyn Process>, transcript: &Transcript) -> State {
     let heard = tokio::time::timeout(PATIENCE, async {
-        process.signal(SIGKILL).await?;
+        process.kill().await?;
         loop {
             match process.next().await? {
                 Event::Stdout(bytes) => transcript.push(Stream::Stdout, bytes),
@@ -180,5 +180,3 @@ async fn killed(mut process: Box<dyn Process>, transcript: &Transcript) -> State
         Err(_) => State::Lost("it did not end when it was killed".into(), now),
     }
 }
-
-const SIGKILL: i32 = 9;

@@ -45,6 +45,7 @@ async fn serve(configuration: &Configuration, arguments: &Serve) -> anyhow::Resu
         tls: files.map(|(certificate, key)| TlsFiles { certificate, key }),
         rate: (arguments.rate, arguments.rate * BURST),
         needs_key: arguments.require_key,
+        patience: arguments.patience,
     };
     let scheme = if front.tls.is_some() { "https" } else { "http" };
     let front = Front::listen(front, keys::read(configuration)?, keeper, audit).await?;

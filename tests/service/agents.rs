@@ -1,0 +1,84 @@
+//! Agents: what they change is taken out, and models have tools.
+
+use std::fs;
+
+use menace_tests::Invocation;
+use serde_json::{Value, json};
+
+#[test]
+fn what_an_agent_changed_becomes_a_patch_and_nothing_else_happens() {
+    let directory = tempfile::tempdir().unwrap();
+    let (project, home) = (directory.path().join("project"), directory.path());
+    fs::create_dir(&project).unwrap();
+    fs::write(project.join("f.txt"), "a\nb\n").unwrap();
+    fs::write(project.join("gone.txt"), "x\n").unwrap();
+    let agent = "echo c >> f.txt; rm gone.txt; mkdir d; echo new > d/n.txt; exit 4";
+    let ran = Invocation::new(&project, home)
+        .arguments(["sandbox", "attach", "--patch", "../out.diff", "--", "sh", "-c", agent])
+        .run();
+    assert_eq!(ran.code, Some(4), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(project.join("f.txt")).unwrap(), "a\nb\n", "the directory was changed");
+    let copy = directory.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    for name in ["f.txt", "gone.txt"] {
+        fs::copy(project.join(name), copy.join(name)).unwrap();
+    }
+    let applied =
+        std::process::Command::new("git").args(["apply", "../out.diff"]).current_dir(&copy).output().unwrap();
+    assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
+    let applied = Invocation::new(&project, home)
+        .arguments(["sandbox", "attach", "--apply", "--", "sh", "-c", agent])
+        .run();
+    assert_eq!(applied.code, Some(4), "{}", applied.stderr);
+    for place in [&project, &copy] {
+        assert_eq!(fs::read_to_string(place.join("f.txt")).unwrap(), "a\nb\nc\n");
+        assert_eq!(fs::read_to_string(place.join("d/n.txt")).unwrap(), "new\n");
+        assert!(!place.join("gone.txt").exists());
+    }
+}
+
+#[test]
+fn a_model_has_sandboxes_as_tools() {
+    let directory = tempfile::tempdir().unwrap();
+    let message = |id: u32, method: &str, parameters: &Value| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }).to_string() + "\n"
+    };
+    let session = |messages: String| -> Vec<Value> {
+        let ran =
+            Invocation::new(directory.path(), directory.path()).arguments(["mcp"]).input(messages).run();
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let mut answers: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        answers.sort_by_key(|answer| answer["id"].as_u64());
+        answers
+    };
+    let call = |id, name: &str, arguments: &Value| {
+        message(id, "tools/call", &json!({ "name": name, "arguments": arguments }))
+    };
+    let answers = session(
+        message(1, "initialize", &json!({ "protocolVersion": "2025-03-26", "capabilities": {} }))
+            + "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n"
+            + &message(2, "tools/list", &json!({}))
+            + &call(3, "create_sandbox", &json!({ "project_name": "model" }))
+            + &message(4, "no/such", &json!({}))
+            + &call(5, "no_such", &json!({}))
+            + &call(6, "create_sandbox", &json!({ "memory_limit": "-1" })),
+    );
+    assert_eq!(answers.len(), 6, "{answers:?}");
+    assert_eq!(answers[0]["result"]["protocolVersion"], "2025-03-26");
+    assert!(answers[1]["result"]["tools"].as_array().unwrap().len() >= 8);
+    assert_eq!(
+        (&answers[3]["error"]["code"], &answers[4]["error"]["code"]),
+        (&json!(-32601), &json!(-32602))
+    );
+    assert_eq!(answers[5]["result"]["isError"], true);
+    let text = answers[2]["result"]["content"][0]["text"].as_str().unwrap();
+    let id = serde_json::from_str::<Value>(text).unwrap()["sandbox_id"].clone();
+    let file = json!({ "sandbox_id": id, "path": "/workspace/a.py", "content": "print(6 * 7)" });
+    assert_eq!(session(call(1, "write_file", &file))[0]["result"]["isError"], false);
+    let run = json!({ "sandbox_id": id, "command": ["python3", "a.py"] });
+    let said = session(call(1, "execute", &run))[0]["result"]["content"][0]["text"].clone();
+    assert_eq!(said, "exit code 0\n--- stdout\n42\n");
+    session(call(1, "destroy_sandbox", &json!({ "sandbox_id": id })));
+    assert_eq!(session(call(1, "execute", &run))[0]["result"]["isError"], true);
+}

@@ -1,0 +1,15 @@
+//! The sandbox service, from outside: `menace serve` and those who ask it.
+#![expect(
+    clippy::unwrap_used,
+    reason = "clippy allows it in test functions, and their helpers are no different"
+)]
+
+mod agents;
+mod bad_input;
+mod commands;
+mod files;
+mod keys;
+mod lifecycle;
+mod restarts;
+mod shell;
+mod ways_in;

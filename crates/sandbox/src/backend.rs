@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
-    Capabilities, ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats,
+    Capabilities, ExecOutcome, ExecRequest, FileChanges, FileEntry, FileEvent, FileWork, Isolation,
+    LimitsChange, SandboxSpec, Stats, TerminalSize,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -32,6 +33,24 @@ pub trait Backend: Send + Sync {
 
     /// Makes a sandbox with the files of a snapshot, from the same host directories.
     async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError>;
+
+    /// The sandbox of this name that an earlier process made and that is still there. Where sandboxes end with the process that
+    /// made them, there is none.
+    async fn adopt(&self, _id: &str, _spec: &SandboxSpec) -> Result<Option<Arc<dyn Sandbox>>, SandboxError> {
+        Ok(None)
+    }
+}
+
+/// A connection to a program inside.
+pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
+
+/// Files that are watched. Dropping it ends that.
+#[async_trait]
+pub trait Watch: Send {
+    /// The next thing that happens; `None` when the sandbox is gone.
+    async fn next(&mut self) -> Option<FileEvent>;
 }
 
 /// A sandbox. Dropping it destroys it as well, without waiting for the end.
@@ -79,6 +98,30 @@ pub trait Sandbox: Send + Sync {
     /// How often system calls were made to go wrong, rule by rule.
     async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError>;
 
+    /// Does something with its files. Only listing and looking have answers.
+    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError>;
+
+    /// Tells what happens to a file or in a directory, and in all directories below that are there now or made later.
+    async fn watch(&self, _path: &Path) -> Result<Box<dyn Watch>, SandboxError> {
+        Err(cannot("watch files"))
+    }
+
+    /// Opens a connection to a program inside that listens on a port of its loopback interface.
+    async fn connect(&self, _port: u16) -> Result<Box<dyn Connection>, SandboxError> {
+        Err(cannot("reach programs inside"))
+    }
+
+    /// Lets other limits hold from now on.
+    async fn change_limits(&self, _change: LimitsChange) -> Result<(), SandboxError> {
+        Err(cannot("change limits of a sandbox that runs"))
+    }
+
+    /// Ends every process in it; its files stay. Commands are refused by whoever stopped it, until [`Sandbox::start`].
+    async fn stop(&self) -> Result<(), SandboxError>;
+
+    /// Makes it ready for commands after it was stopped.
+    async fn start(&self) -> Result<(), SandboxError>;
+
     /// Stops every process in it until [`Sandbox::resume`]. Pausing twice is the same as once.
     async fn pause(&self) -> Result<(), SandboxError>;
 
@@ -112,6 +155,19 @@ pub trait Process: Send {
 
     /// Sends it a signal.
     async fn signal(&mut self, signal: i32) -> Result<(), SandboxError>;
+
+    /// Tells its terminal how large it is now.
+    async fn resize(&mut self, _size: TerminalSize) -> Result<(), SandboxError> {
+        Err(cannot("give commands a terminal"))
+    }
+}
+
+/// What a backend does not do. Callers that ask for its capabilities first do not meet this.
+pub(crate) fn cannot(what: &str) -> SandboxError {
+    SandboxError::Refused {
+        problem: format!("this backend cannot {what}"),
+        hint: "menace doctor says what each backend can do; native can do most".into(),
+    }
 }
 
 /// What a running command does.

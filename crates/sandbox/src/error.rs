@@ -57,6 +57,17 @@ pub enum SandboxError {
         /// Why.
         reason: String,
     },
+    /// Nobody inside answers on a port.
+    #[error(
+        "cannot reach port {port} in the sandbox: {source}\nhint: start a program that listens on that port"
+    )]
+    Port {
+        /// Which.
+        port: u16,
+        /// What the kernel said.
+        #[source]
+        source: io::Error,
+    },
     /// Reading from or writing to a command, an archive or a file of ours failed.
     #[error("failed to {action}: {source}")]
     Io {

@@ -12,7 +12,7 @@ pub mod native;
 pub mod probe;
 mod snapshot;
 
-pub use backend::{Backend, Event, Process, Sandbox};
+pub use backend::{Backend, Connection, Event, Process, Sandbox, Watch};
 pub use error::SandboxError;
 pub use snapshot::Snapshot;
 

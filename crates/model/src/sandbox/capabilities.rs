@@ -28,6 +28,16 @@ pub struct Capabilities {
     pub network: bool,
     /// System calls can be made to go wrong.
     pub faults: bool,
+    /// Commands can have a terminal.
+    pub terminal: bool,
+    /// Programs inside that listen can be reached.
+    pub ports: bool,
+    /// Limits can be changed while a sandbox runs.
+    pub live_limits: bool,
+    /// Files can be watched.
+    pub watch: bool,
+    /// Sandboxes are made of images.
+    pub images: bool,
 }
 
 /// What can be limited or counted.

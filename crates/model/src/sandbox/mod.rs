@@ -1,9 +1,13 @@
 //! What a sandbox is asked for and what it answers, whatever backend serves it.
 
 mod capabilities;
+mod file;
 mod outcome;
 mod spec;
 
 pub use capabilities::{Capabilities, Controller, Isolation, PauseMethod};
+pub use file::{FileEntry, FileEvent, FileEventKind, FileKind, FileWork};
 pub use outcome::{Denial, ExecOutcome, FileChanges, Stats, Usage};
-pub use spec::{Access, ExecRequest, Limits, Mount, SandboxSpec, User, WORKSPACE, Workspace};
+pub use spec::{
+    Access, ExecRequest, Limits, LimitsChange, Mount, SandboxSpec, TerminalSize, User, WORKSPACE, Workspace,
+};

@@ -31,6 +31,12 @@ pub struct SandboxSpec {
     pub faults: Vec<FaultRule>,
     /// Where the chance of faults begins.
     pub fault_seed: u64,
+    /// What its files outside of `/workspace` are, where backends have images; without it the default one.
+    pub image: Option<String>,
+    /// Nothing can be written but `/workspace` and `/tmp`.
+    pub read_only_root: bool,
+    /// What its owner calls it, for backends that write that on what they make.
+    pub labels: BTreeMap<String, String>,
 }
 
 /// What is in `/workspace` at first.
@@ -169,6 +175,34 @@ pub struct ExecRequest {
     /// No other command runs in the sandbox at the same time. It is a little faster to start, and when its time is over
     /// everything in the sandbox is killed.
     pub exclusive: bool,
+    /// It gets a terminal of this size in place of its standard streams. What it prints and complains is one stream then.
+    pub terminal: Option<TerminalSize>,
+}
+
+/// How large a terminal is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalSize {
+    /// Characters in a line.
+    pub columns: u16,
+    /// Lines.
+    pub rows: u16,
+}
+
+impl Default for TerminalSize {
+    fn default() -> Self {
+        Self { columns: 80, rows: 24 }
+    }
+}
+
+/// Limits that are to hold from now on; what is not named stays.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct LimitsChange {
+    /// Memory in bytes.
+    pub memory: Option<u64>,
+    /// CPU cores.
+    pub cpus: Option<f64>,
+    /// Processes and threads.
+    pub pids: Option<u64>,
 }
 
 impl ExecRequest {

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
-use menace_model::sandbox::{ExecOutcome, ExecRequest, FileChanges, Isolation, Stats, Usage, WORKSPACE};
+use menace_model::sandbox::{
+    ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Stats, Usage, WORKSPACE,
+};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, duplex};
 use tokio::sync::mpsc;
 
@@ -22,6 +24,7 @@ use super::process::FakeProcess;
 use super::resolve::LastLink;
 use super::streams::{Input, Output, PIPE_CAPACITY};
 use super::supervise::{Running, supervise};
+use crate::backend::cannot;
 use crate::environment::{BaseEnvironment, PATH};
 use crate::{Event, Process, Sandbox, SandboxError, Snapshot};
 
@@ -175,6 +178,18 @@ impl Sandbox for FakeSandbox {
 
     async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError> {
         Ok(Vec::new())
+    }
+
+    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
+        Err(cannot(&format!("{} single files", work.action())))
+    }
+
+    async fn stop(&self) -> Result<(), SandboxError> {
+        Err(cannot("stop a sandbox and keep it"))
+    }
+
+    async fn start(&self) -> Result<(), SandboxError> {
+        self.machine.check_alive()
     }
 
     async fn pause(&self) -> Result<(), SandboxError> {

@@ -100,6 +100,7 @@ impl Backend for NativeBackend {
     fn capabilities(&self) -> Capabilities {
         let controllers = self.shared.controllers();
         let has_freezer = controllers.contains_key(&Controller::Freezer);
+        let controllers_can_change = controllers.contains_key(&Controller::Memory);
         Capabilities {
             backend: "native".into(),
             isolates: true,
@@ -111,6 +112,11 @@ impl Backend for NativeBackend {
             read_write: true,
             faults: true,
             network: can_have_networks(),
+            terminal: true,
+            ports: true,
+            live_limits: controllers_can_change,
+            watch: true,
+            images: false,
         }
     }
 

@@ -16,7 +16,8 @@ use crate::environment::BaseEnvironment;
 pub(super) struct Command {
     pub(super) program: String,
     pub(super) directory: PathBuf,
-    pub(super) stdin: pipe::Sender,
+    /// Nothing if it is to have a terminal, of which we hear later.
+    pub(super) stdin: Option<pipe::Sender>,
     pub(super) stdout: Reading,
     pub(super) stderr: Reading,
     pub(super) input: Vec<u8>,
@@ -24,20 +25,28 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// Opens what connects us with a command; the second and third value are for the first process of the sandbox.
+    /// Opens what connects us with a command; the second and third value are for the first process of the sandbox. A terminal is
+    /// opened there.
     pub(super) fn prepare(
         spec: &SandboxSpec,
         base: &BaseEnvironment,
         request: ExecRequest,
         counts_cpu: bool,
-    ) -> Result<(Self, Program, [OwnedFd; 3]), SandboxError> {
+    ) -> Result<(Self, Program, Vec<OwnedFd>), SandboxError> {
         let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
             problem: "no command was given".into(),
             hint: "name a program and its arguments".into(),
         })?;
-        let (stdin_for_program, stdin) = pipe_to_program()?;
-        let (stdout, stdout_for_program) = pipe_from_program()?;
-        let (stderr, stderr_for_program) = pipe_from_program()?;
+        let (stdin, stdout, stderr, for_program) = match request.terminal {
+            Some(_) => (None, Reading::nothing(), Reading::nothing(), Vec::new()),
+            None => {
+                let (stdin_for_program, stdin) = pipe_to_program()?;
+                let (stdout, stdout_for_program) = pipe_from_program()?;
+                let (stderr, stderr_for_program) = pipe_from_program()?;
+                let for_program = vec![stdin_for_program, stdout_for_program, stderr_for_program];
+                (Some(stdin), stdout, stderr, for_program)
+            }
+        };
         let environment = base.of_command(spec, &request);
         let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));
         let cpu_seconds = spec.limits.cpu_time.filter(|_| !counts_cpu).map(|time| time.as_secs().max(1));
@@ -47,10 +56,11 @@ impl Command {
             directory: directory.clone(),
             cpu_seconds,
             alone: request.exclusive,
+            terminal: request.terminal,
         };
         let (input, timeout) = (request.stdin, request.timeout);
         let command = Self { program, directory, stdin, stdout, stderr, input, timeout };
-        Ok((command, order, [stdin_for_program, stdout_for_program, stderr_for_program]))
+        Ok((command, order, for_program))
     }
 }
 

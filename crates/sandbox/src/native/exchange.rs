@@ -7,8 +7,10 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use menace_model::sandbox::{FileChanges, WORKSPACE, Workspace};
+use async_trait::async_trait;
+use menace_model::sandbox::{FileChanges, FileEntry, FileEvent, FileWork, WORKSPACE, Workspace};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::unix::pipe;
 
 use super::init::Layer;
 use super::pipes::{new_pipe, receiver, sender};
@@ -16,7 +18,7 @@ use super::process::inside;
 use super::protocol::{End, Report, Request, Work};
 use super::sandbox::NativeSandbox;
 use super::wire::Answers;
-use crate::{SandboxError, Snapshot};
+use crate::{SandboxError, Snapshot, Watch};
 
 /// A program can make as many names as its disk holds, and they are held in our memory.
 const LONGEST_LISTING: u64 = 64 << 20;
@@ -107,6 +109,41 @@ impl NativeSandbox {
         self.finish(answers, "unpack a snapshot into", Path::new("/")).await
     }
 
+    /// Does what a user asks about files.
+    pub(super) async fn file_work(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
+        self.check_alive()?;
+        let (action, path) = (work.action(), work.path().clone());
+        let (ours, theirs) = new_pipe()?;
+        let mut ours = receiver(ours)?;
+        let answers = self.ask(|job| Request::Work { job, work: Work::Files(work) }, &[theirs]).await?;
+        let mut answer = Vec::new();
+        let read = (&mut ours).take(LONGEST_LISTING + 1).read_to_end(&mut answer).await;
+        read.map_err(SandboxError::io("read an answer about files"))?;
+        if answer.len() as u64 > LONGEST_LISTING {
+            let reason = format!("the names alone are longer than {} MiB", LONGEST_LISTING >> 20);
+            return Err(inside(action, &path, reason));
+        }
+        self.finish(answers, action, &path).await?;
+        postcard::from_bytes(&answer)
+            .map_err(|error| SandboxError::Protocol(format!("a sandbox answered wrongly: {error}")))
+    }
+
+    /// Watches files. It has begun when this returns.
+    pub(super) async fn watch_files(&self, path: &Path) -> Result<Watching, SandboxError> {
+        self.check_alive()?;
+        let (ours, theirs) = new_pipe()?;
+        let mut watching = Watching { events: receiver(ours)? };
+        let work = Work::Watch { path: path.to_owned() };
+        let answers = self.ask(|job| Request::Work { job, work }, &[theirs]).await?;
+        match watching.next_event().await {
+            Some(_) => Ok(watching),
+            None => {
+                self.finish(answers, "watch", path).await?;
+                Err(self.gone())
+            }
+        }
+    }
+
     async fn finish(
         &self,
         mut answers: Answers,
@@ -124,6 +161,27 @@ impl NativeSandbox {
             }
             _ => Err(self.gone()),
         }
+    }
+}
+
+/// Files of a sandbox that are watched by a child inside, until this is dropped.
+pub(super) struct Watching {
+    events: pipe::Receiver,
+}
+
+impl Watching {
+    async fn next_event(&mut self) -> Option<FileEvent> {
+        let length = self.events.read_u32_le().await.ok()?;
+        let mut body = vec![0; usize::try_from(length).ok()?];
+        self.events.read_exact(&mut body).await.ok()?;
+        postcard::from_bytes(&body).ok()
+    }
+}
+
+#[async_trait]
+impl Watch for Watching {
+    async fn next(&mut self) -> Option<FileEvent> {
+        self.next_event().await
     }
 }
 

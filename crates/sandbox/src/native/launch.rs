@@ -173,7 +173,7 @@ impl Launch {
         let (command, program, descriptors) =
             Command::prepare(spec, &shared.environment, request, counts_cpu)?;
         let run = Request::Run { job: FIRST_JOB, program, once: true };
-        let descriptors = descriptors.each_ref().map(AsFd::as_fd);
+        let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         match self.socket.send(&run, &descriptors).await {
             // It failed on its way in, and says why.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(command),

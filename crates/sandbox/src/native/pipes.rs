@@ -43,6 +43,22 @@ const LONGEST_READ: usize = 64 << 10;
 pub(super) struct Reading(Option<pipe::Receiver>);
 
 impl Reading {
+    /// A stream that has nothing and does not end.
+    pub(super) fn nothing() -> Self {
+        Self(None)
+    }
+
+    /// What a program prints to its terminal. The kernel answers with an error when nobody has the terminal any more, which
+    /// is its end.
+    pub(super) fn of_terminal(ours: OwnedFd) -> Result<Self, SandboxError> {
+        Ok(Self(Some(receiver(ours)?)))
+    }
+
+    /// Whether something may come.
+    pub(super) fn is_open(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Reads; at the end of the stream it returns 0 once and then never again.
     pub(super) async fn read(&mut self, buffer: &mut [u8]) -> usize {
         let Some(pipe) = &mut self.0 else { return std::future::pending().await };

@@ -1,19 +1,21 @@
 //! A command in a native sandbox, from its start to its outcome.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use menace_model::sandbox::{ExecOutcome, ExecRequest, Usage};
+use menace_model::sandbox::{ExecOutcome, ExecRequest, TerminalSize, Usage};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::net::unix::pipe;
 
 use super::cgroup::Group;
 use super::command::Command;
 use super::cpu_time;
-use super::pipes::{Kept, Reading};
+use super::init::resize;
+use super::pipes::{Kept, Reading, sender};
 use super::protocol::{End, Report, Request};
 use super::sandbox::{Life, NativeSandbox};
 use super::wire::{Answers, Wire};
@@ -24,6 +26,9 @@ use crate::{Event, Process, SandboxError};
 const CHUNK: usize = 64 << 10;
 /// How long a killed command may take to be gone before the whole sandbox is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// How long nothing may come from the terminal of a command that has ended before that was all: the kernel passes on what is
+/// printed a moment later, and what the command left running may hold the terminal for ever.
+const QUIET: Duration = Duration::from_millis(20);
 
 /// A command that runs, or has run.
 pub(super) struct NativeProcess {
@@ -39,6 +44,10 @@ pub(super) struct NativeProcess {
     stdin: Stdin,
     stdout: Reading,
     stderr: Reading,
+    /// Our end of its terminal, once there is one.
+    terminal: Option<OwnedFd>,
+    /// What it is to read first, until it can be written.
+    input: Vec<u8>,
     began: Began,
     deadline: Option<tokio::time::Instant>,
     cpu: Option<CpuWatch>,
@@ -124,9 +133,11 @@ impl NativeProcess {
             supervisor: sandbox.supervisor.clone(),
             life: Arc::clone(&sandbox.life),
             answers,
-            stdin: Stdin::Open(command.stdin),
+            stdin: command.stdin.map_or(Stdin::Closed, Stdin::Open),
             stdout: command.stdout,
             stderr: command.stderr,
+            terminal: None,
+            input: command.input,
             began,
             deadline: command.timeout.and_then(later),
             cpu: cpu_time.filter(|_| counts_cpu).map(|time| CpuWatch::new(time, &before.usage)),
@@ -138,16 +149,17 @@ impl NativeProcess {
             is_over: false,
             buffer: Vec::new(),
         };
-        process.feed(command.input);
+        process.feed();
         process
     }
 
     /// Writes what the request has for stdin, without holding up the command's output.
-    fn feed(&mut self, bytes: Vec<u8>) {
-        if bytes.is_empty() {
+    fn feed(&mut self) {
+        if self.input.is_empty() || !matches!(self.stdin, Stdin::Open(_)) {
             return;
         }
         let Stdin::Open(mut stdin) = std::mem::replace(&mut self.stdin, Stdin::Closed) else { return };
+        let bytes = std::mem::take(&mut self.input);
         self.stdin = Stdin::Fed(tokio::spawn(async move {
             // A command that does not read all of it is within its rights.
             stdin.write_all(&bytes).await.ok()?;
@@ -157,11 +169,24 @@ impl NativeProcess {
 
     /// Waits until the kernel has accepted the program.
     pub(super) async fn wait_until_started(&mut self) -> Result<(), SandboxError> {
-        match self.answers.next().await {
-            Some(Report::Started { .. }) => Ok(()),
-            Some(report) => self.hear(report).map(drop),
-            None => Err(self.gone()),
+        loop {
+            match self.answers.next_with_descriptor().await {
+                Some((report @ Report::Terminal { .. }, terminal)) => self.hear(report, terminal)?,
+                Some((Report::Started { .. }, _)) => return Ok(()),
+                Some((report, descriptor)) => return self.hear(report, descriptor),
+                None => return Err(self.gone()),
+            }
         }
+    }
+
+    /// Its terminal is there: from now on it can be written to and heard.
+    fn has_terminal(&mut self, ours: OwnedFd) -> Result<(), SandboxError> {
+        let again = || ours.try_clone().map_err(SandboxError::io("hold a terminal"));
+        self.stdout = Reading::of_terminal(again()?)?;
+        self.stdin = Stdin::Open(sender(again()?)?);
+        self.terminal = Some(ours);
+        self.feed();
+        Ok(())
     }
 
     /// Hears all that the command prints, to its end, and keeps it up to the limit.
@@ -191,8 +216,12 @@ impl NativeProcess {
         SandboxError::Gone { id: self.sandbox.clone() }
     }
 
-    fn hear(&mut self, report: Report) -> Result<(), SandboxError> {
+    fn hear(&mut self, report: Report, descriptor: Option<OwnedFd>) -> Result<(), SandboxError> {
         match report {
+            Report::Terminal { .. } => match descriptor {
+                Some(ours) => self.has_terminal(ours)?,
+                None => return Err(SandboxError::Protocol("a terminal got lost".into())),
+            },
             Report::Ended { end, .. } => {
                 self.left = (self.stdout.waiting(), self.stderr.waiting());
                 self.end = Some(end);
@@ -238,9 +267,22 @@ impl NativeProcess {
     }
 
     /// What was written before the end is in the pipes; what the command left running may still hold them.
-    fn drain(&mut self) -> Option<Event> {
+    async fn drain(&mut self) -> Option<Event> {
+        if self.terminal.is_some() {
+            return self.drain_terminal().await;
+        }
         let printed = self.stdout.try_read(&mut self.left.0).map(Event::Stdout);
         printed.or_else(|| self.stderr.try_read(&mut self.left.1).map(Event::Stderr))
+    }
+
+    async fn drain_terminal(&mut self) -> Option<Event> {
+        if !self.stdout.is_open() {
+            return None;
+        }
+        self.buffer.resize(CHUNK, 0);
+        let length = tokio::time::timeout(QUIET, self.stdout.read(&mut self.buffer)).await.unwrap_or(0);
+        let bytes = self.buffer.get(..length).filter(|bytes| !bytes.is_empty())?;
+        Some(Event::Stdout(bytes.to_vec()))
     }
 
     fn outcome(&mut self, end: End) -> Result<ExecOutcome, SandboxError> {
@@ -289,7 +331,7 @@ impl Process for NativeProcess {
     async fn next(&mut self) -> Result<Event, SandboxError> {
         loop {
             if let Some(end) = self.end.clone() {
-                if let Some(event) = self.drain() {
+                if let Some(event) = self.drain().await {
                     return Ok(event);
                 }
                 self.is_over = true;
@@ -300,7 +342,7 @@ impl Process for NativeProcess {
             let happened = tokio::select! {
                 length = self.stdout.read(first) => Happened::Stdout(length),
                 length = self.stderr.read(second) => Happened::Stderr(length),
-                report = self.answers.next() => Happened::Report(report),
+                report = self.answers.next_with_descriptor() => Happened::Report(report),
                 () = sleep_until(self.deadline) => Happened::Deadline,
                 () = sleep_until(self.cpu.as_ref().and_then(CpuWatch::next_look)) => Happened::CpuLook,
             };
@@ -318,7 +360,7 @@ impl Process for NativeProcess {
                         ));
                     }
                 }
-                Happened::Report(Some(report)) => self.hear(report)?,
+                Happened::Report(Some((report, descriptor))) => self.hear(report, descriptor)?,
                 Happened::Report(None) => {
                     self.is_over = true;
                     return match self.killed_for_memory() {
@@ -372,6 +414,16 @@ impl Process for NativeProcess {
         self.wire.tell(Request::Signal { job: self.answers.job(), signal }).await;
         Ok(())
     }
+
+    async fn resize(&mut self, size: TerminalSize) -> Result<(), SandboxError> {
+        match &self.terminal {
+            Some(terminal) => resize(terminal, size).map_err(SandboxError::io("resize a terminal")),
+            None => Err(SandboxError::Refused {
+                problem: "this command has no terminal".into(),
+                hint: "ask for one when it is started".into(),
+            }),
+        }
+    }
 }
 
 impl NativeProcess {
@@ -397,7 +449,7 @@ impl Drop for NativeProcess {
 enum Happened {
     Stdout(usize),
     Stderr(usize),
-    Report(Option<Report>),
+    Report(Option<(Report, Option<OwnedFd>)>),
     Deadline,
     CpuLook,
 }

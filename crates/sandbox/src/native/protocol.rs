@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use menace_enter::StepError;
 use menace_enter::root::{Entry, ScratchOptions};
 use menace_enter::tun::Interface;
-use menace_model::sandbox::{Denial, Mount, User};
+use menace_model::sandbox::{Denial, FileWork, Mount, TerminalSize, User};
 use serde::{Deserialize, Serialize};
 
 /// To the launcher, once.
@@ -89,6 +89,11 @@ pub(crate) enum Request {
     Inspect {
         job: u64,
     },
+    /// Opens a connection to a port of the loopback interface, and hands it over.
+    Connect {
+        job: u64,
+        port: u16,
+    },
 }
 
 /// A program to be started.
@@ -101,6 +106,8 @@ pub(crate) struct Program {
     pub(crate) cpu_seconds: Option<u64>,
     /// Nothing else will ever run in this sandbox, so that killing the sandbox kills the job.
     pub(crate) alone: bool,
+    /// It gets a terminal of this size; no streams come with the request then.
+    pub(crate) terminal: Option<TerminalSize>,
 }
 
 /// What the first process lets a child of its own do with the files of the sandbox.
@@ -116,6 +123,10 @@ pub(crate) enum Work {
     ListLayer,
     /// Remove files and directories.
     Remove { paths: Vec<OsString> },
+    /// Something that a user asked for; the answer is in place of an archive.
+    Files(FileWork),
+    /// Tell what happens to files, in place of an archive, until nobody listens.
+    Watch { path: PathBuf },
 }
 
 /// From the launcher and from the first process of a sandbox, all on the channel of that sandbox.
@@ -138,6 +149,10 @@ pub(crate) enum Report {
     Inspected { job: u64, inspection: Inspection },
     /// The answer to `SignalAll`.
     Signalled { job: u64 },
+    /// A program has a terminal; with this comes the end of it that we hold.
+    Terminal { job: u64 },
+    /// The answer to `Connect`; with it comes a socket that is connected or about to be.
+    Connecting { job: u64 },
 }
 
 /// How a program or work ended.

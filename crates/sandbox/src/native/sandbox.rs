@@ -10,7 +10,8 @@ use async_trait::async_trait;
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
-    Controller, ExecOutcome, ExecRequest, FileChanges, Isolation, SandboxSpec, Stats, Usage,
+    Controller, ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Limits, LimitsChange,
+    SandboxSpec, Stats, Usage,
 };
 use menace_net::Network;
 use tokio::io::unix::AsyncFd;
@@ -26,7 +27,7 @@ use super::process::NativeProcess;
 use super::protocol::{Inspection, Report, Request};
 use super::wire::{Answers, Wire};
 use crate::faults::Supervisor;
-use crate::{Process, Sandbox, SandboxError, Snapshot};
+use crate::{Connection, Process, Sandbox, SandboxError, Snapshot, Watch};
 
 /// A native sandbox.
 pub(super) struct NativeSandbox {
@@ -108,6 +109,12 @@ impl NativeSandbox {
         request: Option<ExecRequest>,
     ) -> Result<(Self, Option<NativeProcess>), SandboxError> {
         limits::check(&spec.limits)?;
+        if let Some(image) = &spec.image {
+            return Err(SandboxError::Refused {
+                problem: format!("native sandboxes are not made of images, so {image} cannot be used"),
+                hint: "leave the image out, or use the docker backend".into(),
+            });
+        }
         super::paths::make_absolute(&mut spec)?;
         let network = Planned::of(&spec.network)?;
         for (name, value) in network.iter().flat_map(Planned::variables) {
@@ -315,6 +322,63 @@ impl Sandbox for NativeSandbox {
             None => Ok(Vec::new()),
             Some(supervisor) => supervisor.report(),
         }
+    }
+
+    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
+        self.file_work(work).await
+    }
+
+    async fn watch(&self, path: &Path) -> Result<Box<dyn Watch>, SandboxError> {
+        Ok(Box::new(self.watch_files(path).await?))
+    }
+
+    async fn connect(&self, port: u16) -> Result<Box<dyn Connection>, SandboxError> {
+        self.check_alive()?;
+        let mut answers = self.ask(|job| Request::Connect { job, port }, &[]).await?;
+        let refused = |source: std::io::Error| SandboxError::Port { port, source };
+        match answers.next_with_descriptor().await {
+            Some((Report::Connecting { .. }, Some(socket))) => {
+                let stream = std::net::TcpStream::from(socket);
+                let stream = tokio::net::TcpStream::from_std(stream).map_err(refused)?;
+                stream.writable().await.map_err(refused)?;
+                match stream.take_error().map_err(refused)? {
+                    Some(error) => Err(refused(error)),
+                    None => Ok(Box::new(stream)),
+                }
+            }
+            Some((Report::NotStarted { errno, .. }, _)) => {
+                Err(refused(std::io::Error::from_raw_os_error(errno)))
+            }
+            _ => Err(self.gone()),
+        }
+    }
+
+    async fn change_limits(&self, change: LimitsChange) -> Result<(), SandboxError> {
+        self.check_alive()?;
+        let LimitsChange { memory, cpus, pids } = change;
+        let disk = Some(self.spec.limits.effective_disk());
+        limits::check(&Limits {
+            memory: memory.or(self.spec.limits.memory),
+            disk,
+            cpus,
+            pids,
+            ..Limits::default()
+        })?;
+        let group = self.group.as_ref().as_ref().ok_or_else(|| SandboxError::Refused {
+            problem: "no control group keeps the limits of this sandbox".into(),
+            hint: "menace doctor says what this host lacks".into(),
+        })?;
+        Ok(group.change(&Limits { memory, cpus, pids, ..Limits::default() })?)
+    }
+
+    async fn stop(&self) -> Result<(), SandboxError> {
+        self.check_alive()?;
+        self.resume().await?;
+        self.signal_all(libc::SIGKILL).await
+    }
+
+    async fn start(&self) -> Result<(), SandboxError> {
+        self.check_alive()
     }
 
     async fn pause(&self) -> Result<(), SandboxError> {

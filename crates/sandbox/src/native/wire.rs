@@ -78,14 +78,17 @@ pub(super) struct Wire {
 #[derive(Debug, Default)]
 struct Listeners {
     is_over: bool,
-    by_job: HashMap<u64, UnboundedSender<Report>>,
+    by_job: HashMap<u64, UnboundedSender<Heard>>,
 }
+
+/// A report with the descriptors that came with it.
+type Heard = (Report, Vec<OwnedFd>);
 
 /// The answers to one request. There are few of them, and their number does not depend on what the program does.
 #[derive(Debug)]
 pub(super) struct Answers {
     job: u64,
-    reports: UnboundedReceiver<Report>,
+    reports: UnboundedReceiver<Heard>,
     wire: Arc<Wire>,
 }
 
@@ -105,12 +108,12 @@ impl Wire {
         wire.lock().by_job.insert(FIRST_JOB, sender);
         let answers = Answers { job: FIRST_JOB, reports, wire: Arc::clone(&wire) };
         for report in early {
-            wire.pass_on(report);
+            wire.pass_on(report, Vec::new());
         }
         let listening = Arc::clone(&wire);
         let task = tokio::spawn(async move {
-            while let Ok(Some((report, _))) = listening.socket.receive::<Report>().await {
-                listening.pass_on(report);
+            while let Ok(Some((report, descriptors))) = listening.socket.receive::<Report>().await {
+                listening.pass_on(report, descriptors);
             }
             listening.end();
         });
@@ -151,18 +154,20 @@ impl Wire {
         listeners.by_job.clear();
     }
 
-    fn pass_on(&self, report: Report) {
+    fn pass_on(&self, report: Report, descriptors: Vec<OwnedFd>) {
         let (Report::Started { job }
         | Report::NotStarted { job, .. }
         | Report::Ended { job, .. }
         | Report::Inspected { job, .. }
-        | Report::Signalled { job }) = report
+        | Report::Signalled { job }
+        | Report::Terminal { job }
+        | Report::Connecting { job }) = report
         else {
             return;
         };
         if let Some(listener) = self.lock().by_job.get(&job) {
             // Whoever asked may have stopped listening.
-            drop(listener.send(report));
+            drop(listener.send((report, descriptors)));
         }
     }
 
@@ -180,7 +185,12 @@ impl Answers {
 
     /// The next answer; `None` when the sandbox is gone.
     pub(super) async fn next(&mut self) -> Option<Report> {
-        self.reports.recv().await
+        self.reports.recv().await.map(|(report, _)| report)
+    }
+
+    /// The next answer with the descriptor that comes with it.
+    pub(super) async fn next_with_descriptor(&mut self) -> Option<(Report, Option<OwnedFd>)> {
+        self.reports.recv().await.map(|(report, descriptors)| (report, descriptors.into_iter().next()))
     }
 }
 

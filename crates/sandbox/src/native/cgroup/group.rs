@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use menace_model::sandbox::Controller;
+use menace_model::sandbox::{Controller, Limits};
 use rustix::fs::{Mode, OFlags};
 
 use super::discover::Version;
 use super::error::CgroupError;
 use super::owner::Owner;
-use super::{files, kill};
+use super::{files, kill, limits};
 
 /// How long a kill or a removal may take before it is an error.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
@@ -88,6 +88,18 @@ impl Group {
     /// The directory for `clone3` with `CLONE_INTO_CGROUP`, where the group has a v2 part.
     pub(crate) fn clone_into(&self) -> Option<BorrowedFd<'_>> {
         self.clone_into.as_ref().map(|descriptor| descriptor.as_fd())
+    }
+
+    /// Lets other limits hold from now on; what has no value stays.
+    pub(crate) fn change(&self, limits: &Limits) -> Result<(), CgroupError> {
+        for (controller, limit) in limits::needed_for(limits) {
+            let directory = self.directory_of(controller).ok_or_else(|| CgroupError::LimitUnavailable {
+                limit,
+                reason: "the sandbox was made without it".into(),
+            })?;
+            limits::change(controller, directory.version, &directory.path, limits)?;
+        }
+        Ok(())
     }
 
     /// Kills every process of the group and waits until none is left. The group can be used further.

@@ -44,6 +44,21 @@ pub(super) fn write(
     }
 }
 
+/// The same for a group that has limits. Memory alone may at no time be more than memory and swap together, so that one of them
+/// has to be raised before the other, and lowered after it.
+pub(super) fn change(
+    controller: Controller,
+    version: Version,
+    directory: &Path,
+    limits: &Limits,
+) -> Result<(), CgroupError> {
+    if let (Controller::Memory, Version::V1, Some(bytes)) = (controller, version, limits.memory) {
+        // It is refused where the other one has to be first.
+        drop(files::write_if_there(&directory.join("memory.memsw.limit_in_bytes"), &bytes.to_string()));
+    }
+    write(controller, version, directory, limits)
+}
+
 fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), CgroupError> {
     let bytes = bytes.to_string();
     match version {

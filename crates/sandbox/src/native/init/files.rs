@@ -11,6 +11,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::{user_files, watching};
 use crate::native::protocol::Work;
 
 /// What was written, as the layer itself shows it.
@@ -35,6 +36,10 @@ pub(super) fn work(work: &Work, scratch: BorrowedFd, archive: OwnedFd) -> Result
             .and_then(|layer| postcard::to_allocvec(&layer).map_err(io::Error::other))
             .and_then(|bytes| File::from(archive).write_all(&bytes)),
         Work::Remove { paths } => paths.iter().try_for_each(|path| remove(Path::new(path))),
+        Work::Files(work) => user_files::done(work)
+            .and_then(|entries| postcard::to_allocvec(&entries).map_err(io::Error::other))
+            .and_then(|bytes| File::from(archive).write_all(&bytes)),
+        Work::Watch { path } => watching::watch(path, archive),
     };
     result.map_err(|error| error.to_string())
 }

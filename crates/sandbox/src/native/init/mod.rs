@@ -1,5 +1,6 @@
 //! The first process of a sandbox: it makes the sandbox around itself, then starts programs in it and reaps them.
 
+mod connections;
 mod enter;
 mod files;
 mod inspect;
@@ -7,9 +8,13 @@ mod jobs;
 mod leader;
 mod program;
 mod serve;
+mod terminals;
+mod user_files;
+mod watching;
 
 pub(super) use enter::begins_as_usual;
 pub(super) use files::Layer;
 pub(super) use inspect::namespaces;
 pub(super) use program::forget_handlers;
 pub(super) use serve::{keep_only, main, spare_main};
+pub(super) use terminals::resize;

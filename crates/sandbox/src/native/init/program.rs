@@ -18,6 +18,7 @@ pub(super) struct Executable {
     environment: Vec<CString>,
     directory: CString,
     cpu_seconds: Option<u64>,
+    has_terminal: bool,
 }
 
 /// Why a program could not be started: what was tried, and what the kernel said.
@@ -47,6 +48,7 @@ impl Executable {
             environment: program.environment.iter().map(assignment).collect::<Result<_, _>>()?,
             directory: CString::new(program.directory.as_os_str().as_encoded_bytes())?,
             cpu_seconds: program.cpu_seconds,
+            has_terminal: program.terminal.is_some(),
         })
     }
 
@@ -111,6 +113,13 @@ impl Attempt<'_> {
                     tried: "connect the standard streams",
                     error: io::Error::last_os_error(),
                 });
+            }
+        }
+        if self.executable.has_terminal {
+            // Of its own session, which was just begun, so that Ctrl-C and the like reach it.
+            // SAFETY: TIOCSCTTY takes a number and changes nothing in memory.
+            if unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } < 0 {
+                return Err(NotStarted { tried: "take the terminal", error: io::Error::last_os_error() });
             }
         }
         // Before the working directory is entered: `/proc/self/fd/7` as one would hand a descriptor of ours to the program

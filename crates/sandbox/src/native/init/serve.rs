@@ -10,12 +10,14 @@ use menace_model::sandbox::Denial;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process};
 
+use super::connections;
 use super::enter::{Inside, begin, enter};
 use super::files;
 use super::inspect::{children_usage, disk_is_full, inspect, io_counts, own_cpu_us, usage_numbers};
 use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
 use super::program::{Executable, NotStarted, reset_signals};
+use super::terminals;
 use crate::native::protocol::{End, Joining, Kind, Order, Program, Report, Request, Work};
 use menace_enter::channel::{receive, send};
 
@@ -138,7 +140,11 @@ fn keep_only_for(work: &Work, notes: &OwnedFd, archive: &OwnedFd, scratch: Borro
     let mut kept = vec![0, 1, 2, notes.as_raw_fd(), archive.as_raw_fd()];
     match work {
         Work::PackLayer | Work::ListLayer => kept.push(scratch.as_raw_fd()),
-        Work::Unpack { .. } | Work::Pack { .. } | Work::Remove { .. } => {}
+        Work::Unpack { .. }
+        | Work::Pack { .. }
+        | Work::Remove { .. }
+        | Work::Files(_)
+        | Work::Watch { .. } => {}
     }
     // SAFETY: the child uses these descriptors alone from here on, and ends without closing what it inherited.
     unsafe { descriptors::close_all_but(&kept) }
@@ -229,6 +235,13 @@ impl Init {
                 let inspection = inspect(&self.inside)?;
                 send(channel, &Report::Inspected { job, inspection }, &[])
             }
+            Request::Connect { job, port } => match connections::open(port) {
+                Ok(socket) => send(channel, &Report::Connecting { job }, &[socket.as_fd()]),
+                Err(error) => {
+                    let errno = error.raw_os_error().unwrap_or(libc::EIO);
+                    send(channel, &Report::NotStarted { job, errno, reason: "connect".into() }, &[])
+                }
+            },
         }
     }
 
@@ -257,6 +270,19 @@ impl Init {
         let Ok(executable) = Executable::new(program) else {
             let reason = "pass text with a zero byte".to_owned();
             return send(channel, &Report::NotStarted { job: id, errno: libc::EINVAL, reason }, &[]);
+        };
+        let terminal = match program.terminal.map(terminals::open).transpose() {
+            Ok(terminal) => terminal,
+            Err(error) => return self.keep(channel, id, Err(error)),
+        };
+        let of_terminal;
+        let stdio = match terminal {
+            None => stdio,
+            Some(terminal) => {
+                send(channel, &Report::Terminal { job: id }, &[terminal.ours.as_fd()])?;
+                of_terminal = terminal.theirs;
+                &of_terminal[..]
+            }
         };
         if stdio.len() < 3 {
             return self.keep(channel, id, Err(lost_descriptors()));

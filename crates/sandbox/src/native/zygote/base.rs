@@ -122,6 +122,7 @@ impl Base {
             directory: "/".into(),
             cpu_seconds: None,
             alone: true,
+            terminal: None,
         };
         let descriptors = [theirs, OwnedFd::from(null), OwnedFd::from(stderr)];
         let answers = sandbox.ask(|job| Request::Run { job, program, once: false }, &descriptors).await?;

@@ -1,0 +1,38 @@
+//! Terminals of programs, made in the sandbox's own file system of pseudo-terminals.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use menace_model::sandbox::TerminalSize;
+use rustix::fs::{Mode, OFlags, open as open_file};
+use rustix::pty::{OpenptFlags, ptsname, unlockpt};
+
+/// Both ends of a terminal.
+pub(super) struct Terminal {
+    /// For the caller.
+    pub(super) ours: OwnedFd,
+    /// Standard streams of the program.
+    pub(super) theirs: [OwnedFd; 3],
+}
+
+/// Makes a terminal.
+pub(super) fn open(size: TerminalSize) -> io::Result<Terminal> {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let ours = rustix::pty::openpt(flags)?;
+    unlockpt(&ours)?;
+    resize(&ours, size)?;
+    let name = ptsname(&ours, Vec::new())?;
+    let theirs = open_file(name, OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC, Mode::empty())?;
+    let again = || theirs.try_clone();
+    Ok(Terminal { theirs: [again()?, again()?, again()?], ours })
+}
+
+/// Says how large a terminal is; the program that has it is told by the kernel.
+pub(in crate::native) fn resize(ours: &OwnedFd, size: TerminalSize) -> io::Result<()> {
+    let size = libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: TIOCSWINSZ reads a `winsize`, which lives during the call.
+    match unsafe { libc::ioctl(ours.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}

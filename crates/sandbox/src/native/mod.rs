@@ -13,7 +13,7 @@ mod launch;
 mod launcher;
 mod limits;
 mod network;
-mod paths;
+pub(crate) mod paths;
 mod pipes;
 mod process;
 mod protocol;
@@ -22,6 +22,7 @@ mod sandbox;
 mod wire;
 mod zygote;
 
+pub(crate) use init::namespaces as namespaces_of_this_process;
 pub use backend::{NativeBackend, NativeOptions};
 pub use handle::LAUNCHER_ARGUMENT;
 pub use launcher::main as launcher_main;

@@ -6,7 +6,7 @@ use std::thread;
 
 use menace_inside::protocol::{Kind, Report, Step, read_frame};
 
-use crate::streams::{Output, report};
+use crate::streams::{Host, Output, report};
 
 /// Both addresses that a program may have meant by localhost.
 const LOOPBACK: [&str; 2] = ["127.0.0.1", "::1"];
@@ -37,7 +37,7 @@ fn connect(port: u16) -> io::Result<TcpStream> {
 
 fn pass_on_input(mut stream: &TcpStream) -> io::Result<()> {
     loop {
-        match read_frame(&mut io::stdin().lock())? {
+        match read_frame(&mut Host)? {
             Some((Kind::Input, body)) => stream.write_all(&body)?,
             Some((Kind::InputEnd, _)) => return Ok(()),
             _ => return Err(io::ErrorKind::UnexpectedEof.into()),

@@ -11,7 +11,7 @@ use menace_inside::protocol::{Found, Listing, Report};
 
 use crate::streams::{Output, report};
 
-/// How many are told at once, so that the host sees that somebody works.
+/// How many are told at once.
 const AT_ONCE: usize = 500;
 
 /// Tells the host everything that is in the directories.
@@ -30,12 +30,7 @@ pub(crate) fn list(what: &Listing) -> io::Result<()> {
 /// Packs what was written, and all directories: an empty one may be new as well.
 pub(crate) fn pack(what: &Listing) -> io::Result<()> {
     let mut archive = Written::new(Output);
-    let mut seen = 0_usize;
     each(what, &mut |one| {
-        seen += 1;
-        if seen.is_multiple_of(AT_ONCE) {
-            report(&Report::StillWorking)?;
-        }
         let path = Path::new(&one.path);
         let is_kept = one.is_directory || (one.is_written && can_be_packed(path)?);
         if is_kept { archive.add(path, path.strip_prefix("/").unwrap_or(path)) } else { Ok(()) }

@@ -178,7 +178,7 @@ pub enum Report {
         /// For the user.
         problem: String,
     },
-    /// The work takes a while.
+    /// The work takes a while, and somebody does it. This is said all the time.
     StillWorking,
 }
 

@@ -10,7 +10,7 @@ use menace_inside::protocol::{Answer, Kind, Order, Report, decode, read_frame};
 use menace_inside::{archive, user_files, watching};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 
-use crate::streams::{Input, Output, report};
+use crate::streams::{Host, Input, Output, beat, report};
 use crate::{command, connection, inspect, listing};
 
 /// The kernel writes the time of changes down from a clock that ticks at least this often.
@@ -32,14 +32,24 @@ fn serve() -> io::Result<()> {
     let counts = inspect::IoCounts::open();
     // Commands belong to the same user, and must not look into this process.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let order = match read_frame(&mut io::stdin().lock())? {
+    let order = match read_frame(&mut Host)? {
         Some((Kind::Order, body)) => decode(&body)?,
         _ => return Err(io::Error::other("there is no order")),
     };
-    let answer = match order {
-        Order::Run(run) => return command::lead(&run, &counts),
-        Order::Connect { port } => return connection::serve(port),
-        Order::Watch { path } => return watch(&path),
+    match order {
+        Order::Run(run) => command::lead(&run, &counts),
+        Order::Connect { port } => connection::serve(port),
+        Order::Watch { path } => watch(&path),
+        order => {
+            beat();
+            report(&Report::Done(work(order)?))
+        }
+    }
+}
+
+/// What takes its time and has one answer.
+fn work(order: Order) -> io::Result<Answer> {
+    Ok(match order {
         Order::Unpack { directory } => unpack(&directory)?,
         Order::Pack { path } => nothing(archive::pack(&path, Output)?),
         Order::PackWritten(what) => nothing(listing::pack(&what)?),
@@ -47,8 +57,10 @@ fn serve() -> io::Result<()> {
         Order::Remove { paths } => nothing(paths.iter().try_for_each(|path| archive::remove(path))?),
         Order::Files(work) => Answer::Files(user_files::done(&work)?),
         Order::Inspect => Answer::Inspected(Box::new(inspect::inspect()?)),
-    };
-    report(&Report::Done(answer))
+        Order::Run(_) | Order::Connect { .. } | Order::Watch { .. } => {
+            return Err(io::Error::other("this has no answer"));
+        }
+    })
 }
 
 fn nothing((): ()) -> Answer {

@@ -17,7 +17,8 @@ const LEFT_OUT: [&str; 8] =
 /// Packs the root directory into a file.
 pub(super) fn root_archive(directory: &Path) -> PathBuf {
     let path = directory.join("root.tar");
-    let mut image = Image { builder: Builder::new(File::create(&path).expect("the directory is writable")) };
+    let file = File::create(&path).expect("the directory is writable");
+    let mut image = Image { builder: Builder::new(file), added: BTreeSet::new() };
     image.builder.follow_symlinks(false);
     image.add_directories();
     image.add_busybox();
@@ -30,6 +31,8 @@ pub(super) fn root_archive(directory: &Path) -> PathBuf {
 
 struct Image {
     builder: Builder<File>,
+    /// What is there already: an engine takes every name once.
+    added: BTreeSet<PathBuf>,
 }
 
 impl Image {
@@ -52,7 +55,18 @@ impl Image {
         let busybox = which("busybox");
         self.builder.append_path_with_name(&busybox, "usr/bin/busybox").expect("busybox can be read");
         for applet in output(Command::new(&busybox).arg("--list")).lines().filter(|name| *name != "busybox") {
-            self.add_link(&format!("usr/bin/{applet}"), "busybox");
+            match on_this_machine(applet) {
+                Some(program) => self.add_program(&program, applet),
+                None => self.add_link(&format!("usr/bin/{applet}"), "busybox"),
+            }
+        }
+    }
+
+    /// What this machine has under the same name says things in the words that tests expect.
+    fn add_program(&mut self, program: &Path, name: &str) {
+        self.add_file_as(program, Path::new("usr/bin").join(name));
+        for library in libraries(program) {
+            self.add_file(&library);
         }
     }
 
@@ -62,17 +76,23 @@ impl Image {
         let library = output(Command::new(PYTHON).args(["-c", "import os; print(os.path.dirname(os.__file__))"]));
         let files = files_below(Path::new(library.trim()));
         let modules = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "so"));
-        let programs = modules.chain([&program]).flat_map(|path| libraries(path)).collect::<BTreeSet<PathBuf>>();
-        for path in files.iter().chain([&program]).chain(&programs) {
+        let needed: BTreeSet<PathBuf> = modules.chain([&program]).flat_map(|path| libraries(path)).collect();
+        for path in files.iter().chain([&program]).chain(&needed) {
             self.add_file(path);
         }
     }
 
-    /// A file by the name that it has here. What is a link here is a file there.
+    /// A file by the name that it has here.
     fn add_file(&mut self, path: &Path) {
-        let mut file = File::open(path).expect("a file of the system can be read");
-        let inside = in_usr(path);
-        self.builder.append_file(inside, &mut file).expect("the file is writable");
+        self.add_file_as(path, in_usr(path));
+    }
+
+    /// What is a link here is a file there.
+    fn add_file_as(&mut self, path: &Path, name: PathBuf) {
+        if self.added.insert(name.clone()) {
+            let mut file = File::open(path).expect("a file of the system can be read");
+            self.builder.append_file(name, &mut file).expect("the file is writable");
+        }
     }
 
     fn add_text(&mut self, name: &str, text: &str) {
@@ -97,6 +117,11 @@ impl Image {
         header.set_size(0);
         self.builder.append_link(&mut header, name, target).expect("the file is writable");
     }
+}
+
+fn on_this_machine(name: &str) -> Option<PathBuf> {
+    let places = ["/usr/bin", "/usr/sbin"].map(|directory| Path::new(directory).join(name));
+    places.into_iter().find(|path| path.is_file())?.canonicalize().ok()
 }
 
 /// `/lib` is a link to `/usr/lib` inside, whatever it is here.

@@ -22,7 +22,7 @@ while sleep 2; do
   if flock --nonblock --exclusive 9 && flock --nonblock --exclusive 8; then
     kill "$daemon"
     wait "$daemon" || true
-    rm -f "$directory/docker.sock"
+    rm -f "$directory/docker.sock" "$directory/has_image"
     exit 0
   fi
   exec 9>&- 8>&-

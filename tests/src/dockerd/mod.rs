@@ -72,10 +72,14 @@ fn start_or_join() -> (File, DockerOptions) {
     if !answers(&directory) {
         remove_left_overs(&directory);
         start(&directory);
+    }
+    let has_image = directory.join("has_image");
+    if !has_image.exists() {
         let root = image::root_archive(&directory);
         let imported = runtime().block_on(import_image(&options, &root, IMAGE));
         imported.expect("an image can be made of files of this machine");
         fs::remove_file(root).expect("it was just made");
+        fs::write(has_image, "").expect("the target directory is writable");
     }
     (using, options)
 }
@@ -95,7 +99,7 @@ fn answers(directory: &Path) -> bool {
 
 /// What a machine that was switched off has left.
 fn remove_left_overs(directory: &Path) {
-    for name in ["data", "exec", "docker.sock", "pid", "log"] {
+    for name in ["data", "exec", "docker.sock", "pid", "log", "has_image"] {
         let path = directory.join(name);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         assert!(removed.is_ok() || !path.exists(), "{} is in the way: {removed:?}", path.display());
@@ -108,7 +112,7 @@ fn start(directory: &Path) {
     fs::write(&keeper, KEEPER).expect("the target directory is writable");
     let script = "unshare --mount --propagation private --pid --fork --kill-child --mount-proc sh \"$1/keeper.sh\" \"$1\"
         find /sys/fs/cgroup -depth -type d -path '*/menace-tests-docker*' -exec rmdir {} + 2> /dev/null
-        rm -rf \"$1/data\" \"$1/exec\" \"$1/docker.sock\" \"$1/pid\"";
+        rm -rf \"$1\"/data* \"$1\"/exec* \"$1/docker.sock\" \"$1/pid\" \"$1/has_image\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, "keeper"]).arg(directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);

@@ -18,10 +18,10 @@ use super::handle::Handle;
 use crate::SandboxError;
 
 /// How long an engine may take to start our program. A command that stops everything that it can stops this too.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(4);
 
-/// How long our program may be silent while it works: it says from time to time that it does.
-const SILENCE: Duration = Duration::from_secs(5);
+/// How long our program may be silent while it works: it says all the time that it does.
+const SILENCE: Duration = Duration::from_secs(2);
 
 /// How much of what the engine complains is kept.
 const LONGEST_COMPLAINT: usize = 4 << 10;

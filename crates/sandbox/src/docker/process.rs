@@ -20,7 +20,7 @@ use crate::{Event, Process, SandboxError};
 
 /// How long after its time the leader of a command may take to say that it has ended it. One that is silent was killed or
 /// stopped by what it leads.
-const GRACE: Duration = Duration::from_millis(600);
+const GRACE: Duration = Duration::from_millis(300);
 
 /// How long streams may take to end after everything was killed.
 const PATIENCE: Duration = Duration::from_secs(2);

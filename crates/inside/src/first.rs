@@ -1,4 +1,4 @@
-//! The first process of a container: it reaps what others leave, and ends everything when the host says so.
+//! The first process of a container: it reaps what others leave, and ends everything or wakes leaders when the host says so.
 //!
 //! It belongs to the user of the commands, because without any capability a process can signal only those of its own
 //! user; and it is the first of its namespace, which others in there cannot signal in a way that it does not want.
@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use rustix::process::{DumpableBehavior, WaitOptions, set_dumpable_behavior, wait};
 
-use crate::processes::kill_all_others;
+use crate::processes::{continue_leaders, kill_all_others};
 
 /// Waits for signals until the container ends.
 pub(crate) fn main() -> ExitCode {
@@ -21,6 +21,7 @@ pub(crate) fn main() -> ExitCode {
         match signal {
             libc::SIGCHLD => while matches!(wait(WaitOptions::NOHANG), Ok(Some(_))) {},
             libc::SIGUSR1 if is_from_outside => kill_all_others(),
+            libc::SIGUSR2 if is_from_outside => continue_leaders(),
             libc::SIGTERM if is_from_outside => return ExitCode::SUCCESS,
             _ => {}
         }

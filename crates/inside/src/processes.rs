@@ -26,6 +26,15 @@ pub(crate) fn kill_all_others() {
     unsafe { libc::kill(-1, libc::SIGKILL) };
 }
 
+/// Lets those go on whose parent is outside: they are of ours, and a command may have stopped them.
+pub(crate) fn continue_leaders() {
+    let leaders = all().into_iter().filter(|(pid, process)| *pid != 1 && process.parent == 0);
+    for pid in leaders.filter_map(|(pid, _)| Pid::from_raw(pid)) {
+        // It may have ended in between.
+        let _gone = kill_process(pid, Signal::CONT);
+    }
+}
+
 /// Kills children, their children and so on until there are none. What loses its parent becomes a child of this process,
 /// which is a subreaper. Returns whether all of them are gone.
 pub(crate) fn kill_descendants() -> bool {

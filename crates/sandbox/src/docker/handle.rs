@@ -80,11 +80,20 @@ impl Handle {
 
     /// Has the first process kill everything else in the container, whatever state it is in.
     pub(super) async fn kill_everything(&self) -> Result<(), SandboxError> {
+        self.tell_first_process("SIGUSR1").await
+    }
+
+    /// Has the first process wake our leaders of commands, which commands can stop.
+    pub(super) async fn wake_leaders(&self) -> Result<(), SandboxError> {
+        self.tell_first_process("SIGUSR2").await
+    }
+
+    async fn tell_first_process(&self, signal: &str) -> Result<(), SandboxError> {
         self.check_alive()?;
-        let options = KillContainerOptions { signal: "SIGUSR1".into() };
+        let options = KillContainerOptions { signal: signal.into() };
         match self.engine.docker.kill_container(&self.container, Some(options)).await {
             Ok(()) => Ok(()),
-            Err(error) => Err(self.failed("kill what is in a container", error).await),
+            Err(error) => Err(self.failed("signal a container", error).await),
         }
     }
 

@@ -21,7 +21,7 @@ use crate::SandboxError;
 const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How long our program may be silent while it works: it says all the time that it does.
-const SILENCE: Duration = Duration::from_secs(2);
+const SILENCE: Duration = Duration::from_secs(3);
 
 /// How much of what the engine complains is kept.
 const LONGEST_COMPLAINT: usize = 4 << 10;

@@ -18,9 +18,12 @@ use crate::environment::BaseEnvironment;
 use crate::kept::Kept;
 use crate::{Event, Process, SandboxError};
 
-/// How long after its time the leader of a command may take to say that it has ended it. One that is silent was killed or
-/// stopped by what it leads.
+/// How long after its time the leader of a command may take to say that it has ended it. One that is silent may have been
+/// stopped by what it leads, and is woken.
 const GRACE: Duration = Duration::from_millis(300);
+
+/// How long it may take after that. Then everything in the sandbox is ended, which on a busy machine should be rare.
+const SECOND_GRACE: Duration = Duration::from_millis(700);
 
 /// How long streams may take to end after everything was killed.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -39,6 +42,7 @@ pub(super) struct DockerProcess {
     has_quota: bool,
     began: Instant,
     deadline: Option<tokio::time::Instant>,
+    was_woken: bool,
     oom_kills: Option<u64>,
 }
 
@@ -80,6 +84,7 @@ impl DockerProcess {
             has_quota: spec.limits.cpus.is_some(),
             began: Instant::now(),
             deadline: None,
+            was_woken: false,
             oom_kills: None,
         })
     }
@@ -160,6 +165,16 @@ impl DockerProcess {
         Ok(Event::Exited(Box::new(outcome(&end, self.has_quota))))
     }
 
+    /// Its time is over, and its leader has not said so.
+    async fn wake(&mut self) -> Result<(), SandboxError> {
+        self.deadline = tokio::time::Instant::now().checked_add(SECOND_GRACE);
+        if !self.handle.is_paused() {
+            self.was_woken = true;
+            self.handle.wake_leaders().await?;
+        }
+        Ok(())
+    }
+
     /// Its leader is silent though its time is over.
     async fn overdue(&mut self) -> Result<Event, SandboxError> {
         self.end_everything().await?;
@@ -234,11 +249,11 @@ impl Process for DockerProcess {
                 heard = from.next() => heard,
                 () = sleep_until(self.deadline) => {
                     // What is paused cannot end; it does as soon as it goes on.
-                    if self.handle.is_paused() {
-                        self.deadline = tokio::time::Instant::now().checked_add(GRACE);
-                        continue;
+                    if self.was_woken && !self.handle.is_paused() {
+                        return self.overdue().await;
                     }
-                    return self.overdue().await;
+                    self.wake().await?;
+                    continue;
                 }
             };
             match heard? {
@@ -301,7 +316,7 @@ async fn see_to_its_end(mut from: FromInside, to: ToInside, handle: Arc<Handle>)
         }
         has_ended
     };
-    let has_ended = tokio::time::timeout(GRACE, ended).await.unwrap_or(false);
+    let has_ended = tokio::time::timeout(PATIENCE, ended).await.unwrap_or(false);
     if !has_ended && let Err(error) = handle.empty().await {
         tracing::debug!("a dropped command could not be ended alone: {error}");
     }

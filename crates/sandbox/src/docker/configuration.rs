@@ -87,6 +87,8 @@ fn host_config(spec: &SandboxSpec, volumes: &Volumes, copied: u64) -> HostConfig
             ulimit("core", 1),
         ]),
         network_mode: Some("none".into()),
+        // An engine lets everybody have the ports of root.
+        sysctls: Some(HashMap::from([("net.ipv4.ip_unprivileged_port_start".into(), "1024".into())])),
         ipc_mode: Some("private".into()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
         cap_drop: Some(vec!["ALL".into()]),

@@ -28,6 +28,16 @@ const SECOND_GRACE: Duration = Duration::from_millis(700);
 /// How long streams may take to end after everything was killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// What was heard of a command.
+enum Heard {
+    /// Nothing that its caller wants to know.
+    Nothing,
+    /// It ended.
+    Ended(Box<End>),
+    /// Its leader cannot lead it any more.
+    LeaderFailed,
+}
+
 /// A command that runs, or has run.
 pub(super) struct DockerProcess {
     handle: Arc<Handle>,
@@ -120,8 +130,8 @@ impl DockerProcess {
         }
     }
 
-    /// What a report means for the command; its end, if it is that.
-    fn hear(&mut self, report: Report) -> Result<Option<End>, SandboxError> {
+    /// What a report means for the command.
+    fn hear(&mut self, report: Report) -> Result<Heard, SandboxError> {
         match report {
             Report::Started { oom_kills } => {
                 self.oom_kills = oom_kills;
@@ -130,17 +140,19 @@ impl DockerProcess {
             }
             Report::Consumed(bytes) => self.feeding.consumed(bytes),
             Report::InputClosed => self.feeding.end(),
-            Report::Ended(end) => return Ok(Some(*end)),
+            Report::Ended(end) => return Ok(Heard::Ended(end)),
             Report::NotStarted { errno, step } => {
                 self.from = None;
                 return Err(self.not_started(errno, step));
             }
+            // A command can take away what its leader needs.
             Report::Failed { problem } => {
-                return Err(wrong(&problem));
+                tracing::debug!("the leader of a command in sandbox {} failed: {problem}", self.handle.id);
+                return Ok(Heard::LeaderFailed);
             }
             other => return Err(wrong(&format!("{other:?} of a command"))),
         }
-        Ok(None)
+        Ok(Heard::Nothing)
     }
 
     fn not_started(&self, errno: i32, step: Step) -> SandboxError {
@@ -259,11 +271,11 @@ impl Process for DockerProcess {
             match heard? {
                 Some((Kind::Output, bytes)) => return Ok(Event::Stdout(bytes)),
                 Some((Kind::Complaint, bytes)) => return Ok(Event::Stderr(bytes)),
-                Some((Kind::Report, body)) => {
-                    if let Some(end) = self.hear(parse(&body)?)? {
-                        return self.ended(end).await;
-                    }
-                }
+                Some((Kind::Report, body)) => match self.hear(parse(&body)?)? {
+                    Heard::Nothing => {}
+                    Heard::Ended(end) => return self.ended(*end).await,
+                    Heard::LeaderFailed => return self.ended_silently().await,
+                },
                 Some((kind, _)) => return Err(wrong(&format!("{kind:?} of a command"))),
                 None => return self.ended_silently().await,
             }

@@ -157,7 +157,11 @@ impl Host {
         assert_eq!(mounts(), self.mounts);
         assert_eq!(Identity::read(), self.identity);
         if let Some(containers) = &self.containers {
-            assert_eq!(containers.all(), Vec::<String>::new(), "the backend is gone, and all that was its own");
+            assert_eq!(
+                containers.all(),
+                Vec::<String>::new(),
+                "the backend is gone, and all that was its own"
+            );
             return;
         }
         let entries: Vec<String> = names(self.runtime.path());

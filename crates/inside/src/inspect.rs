@@ -43,16 +43,16 @@ fn unsaid(field: &str) -> io::Error {
 
 /// Inodes of the namespaces that this process is in; a kernel may lack one of the kinds.
 fn namespaces() -> Vec<(String, u64)> {
-    let inode = |kind: &str| Some((kind.to_owned(), fs::metadata(format!("/proc/self/ns/{kind}")).ok()?.ino()));
+    let inode =
+        |kind: &str| Some((kind.to_owned(), fs::metadata(format!("/proc/self/ns/{kind}")).ok()?.ino()));
     NAMESPACE_KINDS.into_iter().filter_map(inode).collect()
 }
 
 /// Whether one of the disks has no room for one more page or file.
 pub(crate) fn a_disk_is_full() -> bool {
     // A file system without a limit on files says that it has none of them.
-    let is_full = |state: rustix::fs::StatVfs| {
-        state.f_bavail == 0 || (state.f_files > 0 && state.f_ffree == 0)
-    };
+    let is_full =
+        |state: rustix::fs::StatVfs| state.f_bavail == 0 || (state.f_files > 0 && state.f_ffree == 0);
     DISKS.iter().any(|disk| rustix::fs::statvfs(*disk).is_ok_and(is_full))
 }
 

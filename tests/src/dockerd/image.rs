@@ -37,16 +37,22 @@ struct Image {
 
 impl Image {
     fn add_directories(&mut self) {
-        for name in ["usr", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "etc", "var", "proc", "sys", "dev", "run"] {
+        for name in
+            ["usr", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "etc", "var", "proc", "sys", "dev", "run"]
+        {
             self.add_directory(name, 0o755);
         }
         for name in ["home", "srv", "mnt", "media", "boot", "opt", "root", "var/lib", "var/log"] {
             self.add_directory(name, 0o755);
         }
         self.add_directory("tmp", 0o1777);
-        for (name, target) in
-            [("bin", "usr/bin"), ("sbin", "usr/sbin"), ("lib", "usr/lib"), ("lib64", "usr/lib64"), ("var/tmp", "../tmp")]
-        {
+        for (name, target) in [
+            ("bin", "usr/bin"),
+            ("sbin", "usr/sbin"),
+            ("lib", "usr/lib"),
+            ("lib64", "usr/lib64"),
+            ("var/tmp", "../tmp"),
+        ] {
             self.add_link(name, target);
         }
     }
@@ -73,7 +79,8 @@ impl Image {
     fn add_python(&mut self) {
         let program = fs::canonicalize(PYTHON).expect("this machine has Python");
         self.add_link("usr/bin/python3", &program.file_name().unwrap_or_default().to_string_lossy());
-        let library = output(Command::new(PYTHON).args(["-c", "import os; print(os.path.dirname(os.__file__))"]));
+        let library =
+            output(Command::new(PYTHON).args(["-c", "import os; print(os.path.dirname(os.__file__))"]));
         let files = files_below(Path::new(library.trim()));
         let modules = files.iter().filter(|path| path.extension().is_some_and(|extension| extension == "so"));
         let needed: BTreeSet<PathBuf> = modules.chain([&program]).flat_map(|path| libraries(path)).collect();

@@ -284,11 +284,9 @@ fn is_readable(stream: impl AsFd) -> io::Result<bool> {
 
 fn how(over: &Over) -> End {
     match over {
-        Over::Ended(status) => End {
-            exit_code: status.exit_status(),
-            signal: status.terminating_signal(),
-            ..End::default()
-        },
+        Over::Ended(status) => {
+            End { exit_code: status.exit_status(), signal: status.terminating_signal(), ..End::default() }
+        }
         Over::TimedOut => End { timed_out: true, ..End::default() },
         Over::CpuExceeded => End { cpu_exceeded: true, ..End::default() },
         Over::Killed | Over::HostIsGone => End { signal: Some(libc::SIGKILL), ..End::default() },

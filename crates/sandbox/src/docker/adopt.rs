@@ -71,7 +71,10 @@ mod tests {
 
     #[test]
     fn the_moment_is_found_in_the_name() {
-        assert_eq!(since_of(&name_of("sb-1", Some(1_700_000_000_123_456_789))), Some(1_700_000_000_123_456_789));
+        assert_eq!(
+            since_of(&name_of("sb-1", Some(1_700_000_000_123_456_789))),
+            Some(1_700_000_000_123_456_789)
+        );
         assert_eq!(since_of(&name_of("sb-1", None)), None);
     }
 }

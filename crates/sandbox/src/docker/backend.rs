@@ -37,7 +37,9 @@ impl DockerBackend {
         let architecture = engine.info.architecture.clone().unwrap_or_default();
         if architecture != ARCHITECTURE {
             return Err(SandboxError::Refused {
-                problem: format!("the engine's machine is {architecture}, and menace was built for {ARCHITECTURE}"),
+                problem: format!(
+                    "the engine's machine is {architecture}, and menace was built for {ARCHITECTURE}"
+                ),
                 hint: "use a menace that was built for the engine's machine".into(),
             });
         }

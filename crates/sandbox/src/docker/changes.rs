@@ -86,11 +86,14 @@ fn below(spec: &SandboxSpec, since: Option<i128>) -> Result<Option<&Path>, Sandb
         Workspace::Empty => Ok(None),
         Workspace::CopyOnWrite(directory) if since.is_some() => Ok(Some(directory)),
         Workspace::CopyOnWrite(_) => Err(SandboxError::Refused {
-            problem: "nobody knows when the files of this sandbox were copied, so nobody knows what changed since".into(),
+            problem:
+                "nobody knows when the files of this sandbox were copied, so nobody knows what changed since"
+                    .into(),
             hint: "make it again".into(),
         }),
         Workspace::ReadWrite(_) => Err(SandboxError::Refused {
-            problem: "a sandbox that writes to the host directory itself does not know what it changed".into(),
+            problem: "a sandbox that writes to the host directory itself does not know what it changed"
+                .into(),
             hint: "use a copy-on-write workspace".into(),
         }),
     }

@@ -116,7 +116,11 @@ pub(super) fn limits(limits: &Limits, engine: &Engine) -> Result<(), SandboxErro
         && (disk < 64 << 10 || disk + SMALLEST_MEMORY > memory)
     {
         return refuse(
-            &format!("a disk of {} KiB does not fit: its files are in {} MiB of memory", disk >> 10, memory >> 20),
+            &format!(
+                "a disk of {} KiB does not fit: its files are in {} MiB of memory",
+                disk >> 10,
+                memory >> 20
+            ),
             "ask for at least 64k, and for more memory than that",
         );
     }

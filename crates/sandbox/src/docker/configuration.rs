@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bollard::models::{
-    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount, MountBindOptions,
-    MountBindOptionsPropagationEnum, MountType, MountVolumeOptions, ResourcesUlimits,
+    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
+    MountBindOptions, MountBindOptionsPropagationEnum, MountType, MountVolumeOptions, ResourcesUlimits,
 };
 use menace_inside::protocol::{FIRST, PLACE};
 use menace_model::sandbox::{Access, Limits, SandboxSpec, User, WORKSPACE, Workspace};
@@ -143,9 +143,11 @@ fn mounts(spec: &SandboxSpec, volumes: &Volumes) -> Vec<Mount> {
     if let Workspace::ReadWrite(directory) = &spec.workspace {
         mounts.push(bind(&directory.to_string_lossy(), WORKSPACE, Access::ReadWrite));
     }
-    mounts.extend(spec.mounts.iter().map(|mount| {
-        bind(&mount.source.to_string_lossy(), &mount.target.to_string_lossy(), mount.access)
-    }));
+    mounts.extend(
+        spec.mounts.iter().map(|mount| {
+            bind(&mount.source.to_string_lossy(), &mount.target.to_string_lossy(), mount.access)
+        }),
+    );
     mounts
 }
 

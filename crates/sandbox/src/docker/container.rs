@@ -73,9 +73,9 @@ impl Maker<'_> {
         match made {
             Ok((handle, since)) => Ok(Made { handle, spec, environment, since }),
             Err(error) => {
-                remove(&self.engine.docker, &id)
-                    .await
-                    .map_err(|error| self.engine.failed("remove a container that could not be made", error))?;
+                remove(&self.engine.docker, &id).await.map_err(|error| {
+                    self.engine.failed("remove a container that could not be made", error)
+                })?;
                 Err(error)
             }
         }
@@ -222,7 +222,11 @@ fn archive(user: User) -> std::io::Result<Vec<u8>> {
     let root = User { uid: 0, gid: 0 };
     let mut add = |name: &str, mode: u32, owner: User, content: Option<&[u8]>| {
         let mut header = tar::Header::new_gnu();
-        header.set_entry_type(if content.is_some() { tar::EntryType::Regular } else { tar::EntryType::Directory });
+        header.set_entry_type(if content.is_some() {
+            tar::EntryType::Regular
+        } else {
+            tar::EntryType::Directory
+        });
         header.set_mode(mode);
         header.set_uid(owner.uid.into());
         header.set_gid(owner.gid.into());

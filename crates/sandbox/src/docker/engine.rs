@@ -114,8 +114,7 @@ fn with_tls(host: &str, directory: &Path) -> Result<Docker, SandboxError> {
     drop(rustls::crypto::ring::default_provider().install_default());
     let [key, certificate, authority] = ["key.pem", "cert.pem", "ca.pem"].map(|name| directory.join(name));
     for path in [&key, &certificate, &authority] {
-        std::fs::File::open(path)
-            .map_err(|source| SandboxError::HostPath { path: path.clone(), source })?;
+        std::fs::File::open(path).map_err(|source| SandboxError::HostPath { path: path.clone(), source })?;
     }
     Docker::connect_with_ssl(host, &key, &certificate, &authority, PATIENCE, API_DEFAULT_VERSION)
         .map_err(|error| unreachable(host, &error))

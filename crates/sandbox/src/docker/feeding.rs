@@ -56,12 +56,7 @@ impl Drop for Feeding {
     }
 }
 
-async fn feed(
-    to: &ToInside,
-    credits: &Semaphore,
-    first: Vec<u8>,
-    mut rest: DuplexStream,
-) -> io::Result<()> {
+async fn feed(to: &ToInside, credits: &Semaphore, first: Vec<u8>, mut rest: DuplexStream) -> io::Result<()> {
     for bytes in first.chunks(CHUNK) {
         send(to, credits, bytes).await?;
     }

@@ -48,8 +48,8 @@ pub(super) fn packing(
     directory: PathBuf,
     files: Vec<(PathBuf, Metadata)>,
 ) -> Result<(pipe::Receiver, tokio::task::JoinHandle<Result<(), SandboxError>>), SandboxError> {
-    let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)
-        .map_err(|error| SandboxError::io("open a pipe")(error.into()))?;
+    let (ours, theirs) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|error| SandboxError::io("open a pipe")(error.into()))?;
     rustix::fs::fcntl_setfl(&ours, rustix::fs::OFlags::NONBLOCK)
         .map_err(|error| SandboxError::io("prepare a pipe")(error.into()))?;
     let ours = pipe::Receiver::from_owned_fd_unchecked(ours).map_err(SandboxError::io("watch a pipe"))?;

@@ -50,8 +50,8 @@ fn context() -> std::io::Result<Vec<u8>> {
 pub async fn import_image(options: &DockerOptions, root: &Path, name: &str) -> Result<(), SandboxError> {
     let (repository, tag) = name.split_once(':').unwrap_or((name, "latest"));
     let engine = Engine::connect(options).await?;
-    let archive = std::fs::read(root)
-        .map_err(|source| SandboxError::HostPath { path: root.to_owned(), source })?;
+    let archive =
+        std::fs::read(root).map_err(|source| SandboxError::HostPath { path: root.to_owned(), source })?;
     let create = CreateImageOptions {
         from_src: Some("-".into()),
         repo: Some(repository.to_owned()),

@@ -105,10 +105,9 @@ mod tests {
     fn a_process_that_lives_is_not_gone_and_one_that_ended_is() {
         let this = Maker { machine: "here".into(), ..Maker::this() };
         assert!(!Maker::parse(&this.text()).unwrap().is_gone(&this));
-        for gone in [
-            Maker { started: "1".into(), ..this.clone() },
-            Maker { boot: "earlier".into(), ..this.clone() },
-        ] {
+        for gone in
+            [Maker { started: "1".into(), ..this.clone() }, Maker { boot: "earlier".into(), ..this.clone() }]
+        {
             assert!(gone.is_gone(&this), "{gone:?}");
         }
         let elsewhere = Maker { machine: "there".into(), boot: "other".into(), ..this.clone() };

@@ -10,7 +10,9 @@ use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 use futures_util::{Stream, StreamExt};
-use menace_inside::protocol::{Kind, LONGEST_FRAME, Order, PLACE, Report, SERVE, decode, encode, frame, take_frame};
+use menace_inside::protocol::{
+    Kind, LONGEST_FRAME, Order, PLACE, Report, SERVE, decode, encode, frame, take_frame,
+};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 
@@ -60,15 +62,14 @@ impl Link {
         let (output, input) = started.unwrap_or_else(|_| {
             Err(SandboxError::Io {
                 action: "start something in a container",
-                source: io::Error::new(io::ErrorKind::TimedOut, "a program in it may have stopped everything"),
+                source: io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    "a program in it may have stopped everything",
+                ),
             })
         })?;
-        let from = FromInside {
-            output,
-            buffer: Vec::new(),
-            complaint: String::new(),
-            handle: Arc::clone(handle),
-        };
+        let from =
+            FromInside { output, buffer: Vec::new(), complaint: String::new(), handle: Arc::clone(handle) };
         let link = Self { from, to: ToInside(Arc::new(Mutex::new(input))) };
         link.to.send(Kind::Order, &order).await.map_err(SandboxError::io("send an order"))?;
         Ok(link)
@@ -88,9 +89,13 @@ impl Link {
                 return Err(inside(reason.into()));
             };
             match heard? {
-                None => return Err(self.from.end().await.unwrap_or_else(|| {
-                    inside("the process that did it was killed".into())
-                })),
+                None => {
+                    return Err(self
+                        .from
+                        .end()
+                        .await
+                        .unwrap_or_else(|| inside("the process that did it was killed".into())));
+                }
                 Some((Kind::Output, bytes)) => {
                     output.extend(bytes);
                     return Ok(Report::StillWorking);
@@ -105,7 +110,8 @@ impl Link {
     }
 }
 
-type Streams = (Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>, Pin<Box<dyn AsyncWrite + Send>>);
+type Streams =
+    (Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>, Pin<Box<dyn AsyncWrite + Send>>);
 
 async fn start(handle: &Handle) -> Result<Streams, SandboxError> {
     const ACTION: &str = "start something in a container";

@@ -310,7 +310,9 @@ impl Process for DockerProcess {
 impl Drop for DockerProcess {
     fn drop(&mut self) {
         // Its leader kills it as soon as the connection is gone; whether it does has to be seen to.
-        let (Some(from), Ok(runtime)) = (self.from.take(), tokio::runtime::Handle::try_current()) else { return };
+        let (Some(from), Ok(runtime)) = (self.from.take(), tokio::runtime::Handle::try_current()) else {
+            return;
+        };
         let (to, handle) = (self.to.clone(), Arc::clone(&self.handle));
         runtime.spawn(see_to_its_end(from, to, handle));
     }
@@ -323,8 +325,8 @@ async fn see_to_its_end(mut from: FromInside, to: ToInside, handle: Arc<Handle>)
         drop(to.send(Kind::Control, &kill).await);
         let mut has_ended = false;
         while let Ok(Some((kind, body))) = from.next().await {
-            has_ended |= kind == Kind::Report
-                && matches!(parse(&body), Ok(Report::Ended(end)) if !end.has_survivors);
+            has_ended |=
+                kind == Kind::Report && matches!(parse(&body), Ok(Report::Ended(end)) if !end.has_survivors);
         }
         has_ended
     };

@@ -67,6 +67,7 @@ fn processor_time(cpu: &ContainerCpuStats) -> Option<(f64, f64)> {
 /// Nothing where the engine has no counter.
 fn device_bytes(counted: &ContainerStatsResponse, operation: &str) -> Option<u64> {
     let entries = counted.blkio_stats.as_ref()?.io_service_bytes_recursive.as_ref()?;
-    let is_it = |name: &Option<String>| name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(operation));
+    let is_it =
+        |name: &Option<String>| name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(operation));
     Some(entries.iter().filter(|entry| is_it(&entry.op)).filter_map(|entry| entry.value).sum())
 }

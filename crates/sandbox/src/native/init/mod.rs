@@ -12,6 +12,6 @@ mod serve;
 pub(super) use enter::begins_as_usual;
 pub(super) use files::Layer;
 pub(crate) use inspect::namespaces;
+pub(super) use menace_inside::terminals::resize;
 pub(super) use program::forget_handlers;
 pub(super) use serve::{keep_only, main, spare_main};
-pub(super) use menace_inside::terminals::resize;

@@ -56,7 +56,7 @@ fn a_container_that_somebody_removed_is_gone() {
         socket.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with("HTTP/1.0 204"), "{answer}");
         let gone = |result: Result<(), SandboxError>| {
-            assert!(matches!(result, Err(SandboxError::Gone { .. })), "{result:?}")
+            assert!(matches!(result, Err(SandboxError::Gone { .. })), "{result:?}");
         };
         gone(tokio::time::timeout(PROMPT, process.next()).await.unwrap().map(drop));
         gone(sandbox.exec(ExecRequest::new(["true"])).await.map(drop));

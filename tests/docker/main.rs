@@ -7,6 +7,7 @@
 mod engine;
 mod inside;
 mod left_over;
+mod pace;
 mod proxy;
 
 use std::future::Future;

@@ -224,6 +224,7 @@ pub struct Found {
 
 /// How a command ended, and what it took.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is one way to end, and several can be true at once")]
 pub struct End {
     /// What it returned.
     pub exit_code: Option<i32>,

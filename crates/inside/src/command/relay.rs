@@ -90,7 +90,7 @@ impl<'a> Relay<'a> {
         let is_gone = if was_killed || self.run.exclusive { self.kill() } else { true };
         self.drain()?;
         let end = End { has_survivors: !is_gone, ..how(&over) };
-        let end = self.before.measure(end, counts);
+        let end = self.before.measure(&end, counts);
         self.to_host.report(&Report::Ended(Box::new(end)))?;
         self.flush()
     }

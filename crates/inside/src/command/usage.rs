@@ -29,7 +29,7 @@ impl Before {
     }
 
     /// Adds what was taken since then to how a command ended.
-    pub(super) fn measure(&self, end: End, counts: &IoCounts) -> End {
+    pub(super) fn measure(&self, end: &End, counts: &IoCounts) -> End {
         let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
         let (user, system, largest) = children_usage();
         let io = counts.read();
@@ -43,7 +43,7 @@ impl Before {
             throttled_ns: since(throttled_ns(), self.throttled_ns),
             oom_kills: since(oom_kills(), self.oom_kills),
             disk_full: a_disk_is_full(),
-            ..end
+            ..end.clone()
         }
     }
 }

@@ -82,30 +82,27 @@ impl Link {
         path: &Path,
         output: &mut Vec<u8>,
     ) -> Result<Report, SandboxError> {
-        let inside = |reason: String| SandboxError::Inside { action, path: path.to_owned(), reason };
-        loop {
-            let Ok(heard) = tokio::time::timeout(SILENCE, self.from.next()).await else {
-                let reason = "nobody answers: a program in the sandbox may have stopped the one that does it";
-                return Err(inside(reason.into()));
-            };
-            match heard? {
-                None => {
-                    return Err(self
-                        .from
-                        .end()
-                        .await
-                        .unwrap_or_else(|| inside("the process that did it was killed".into())));
-                }
-                Some((Kind::Output, bytes)) => {
-                    output.extend(bytes);
-                    return Ok(Report::StillWorking);
-                }
-                Some((Kind::Report, body)) => match parse(&body)? {
-                    Report::Failed { problem } => return Err(inside(problem)),
-                    report => return Ok(report),
-                },
-                Some((kind, _)) => return Err(wrong(&format!("{kind:?}"))),
+        let inside =
+            |reason: &str| SandboxError::Inside { action, path: path.to_owned(), reason: reason.to_owned() };
+        let Ok(heard) = tokio::time::timeout(SILENCE, self.from.next()).await else {
+            return Err(inside(
+                "nobody answers: a program in the sandbox may have stopped the one that does it",
+            ));
+        };
+        match heard? {
+            None => {
+                let end = self.from.end().await;
+                Err(end.unwrap_or_else(|| inside("the process that did it was killed")))
             }
+            Some((Kind::Output, bytes)) => {
+                output.extend(bytes);
+                Ok(Report::StillWorking)
+            }
+            Some((Kind::Report, body)) => match parse(&body)? {
+                Report::Failed { problem } => Err(inside(&problem)),
+                report => Ok(report),
+            },
+            Some((kind, _)) => Err(wrong(&format!("{kind:?}"))),
         }
     }
 }

@@ -1,7 +1,7 @@
 """Callers, in a process of their own so that they take no time from whoever measures beside them.
 
-usage: load.py KIND PORT OPTIONS, where the options are JSON; what was seen is one JSON document on stdout. Each caller is
-a thread with a connection of its own. Callers without a time go on until stdin ends.
+usage: load.py KIND PORT OPTIONS, where the options are JSON; what was seen is one JSON document on stdout. Each caller
+is a thread with a connection of its own. Callers without a time go on until stdin ends.
 """
 
 import json

@@ -1,7 +1,7 @@
 """Bench `serve`: how fast `menace serve` answers, what it stands, and whether it does what its document says.
 
-Server, callers and sandboxes are all on the loopback of this host. Installs schemathesis below $BENCH_CACHE when its part
-is measured. Prints one JSON document and writes it to benches/results/serve.json, or to serve-PART.json if one part is
+Server, callers and sandboxes are all on the loopback of this host. Installs schemathesis below $BENCH_CACHE when its
+part is measured. Prints one JSON document and writes it to benches/results/serve.json, or to serve-PART.json if one part is
 measured; a summary is on stderr. With --quick the counts are small and nothing is written. Exit code 1 if a target is
 not met or a part failed. The machine should be idle.
 """

@@ -1,4 +1,4 @@
-"""Many sandboxes that live while callers use them for minutes: nothing fails, nothing is left, memory stays as it is."""
+"""Many sandboxes that live while callers use them for minutes: nothing fails, nothing is left, memory stays."""
 
 import statistics
 import time

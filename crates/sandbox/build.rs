@@ -1,45 +1,58 @@
-//! Builds `menace-enter` as a shared library, which is embedded and loaded by the interpreters of zygotes.
+//! Builds what is embedded: `menace-enter` as a shared library, which the interpreters of zygotes load, and
+//! `menace-inside` as a program that needs nothing of the container that it runs in.
 //!
-//! Cargo cannot embed a library of the same workspace (artifact dependencies are unstable), so it is called again, with
-//! a target directory of its own: the outer one is locked by the build that runs this.
+//! Cargo cannot embed what is made of the same workspace (artifact dependencies are unstable), so it is called again, with
+//! target directories of its own: the outer one is locked by the build that runs this.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
-    for path in ["crates/enter/src", "crates/enter/Cargo.toml", "Cargo.lock", "harness"] {
+    for path in ["crates/enter", "crates/inside", "crates/model", "Cargo.lock", "harness"] {
         println!("cargo::rerun-if-changed={}", workspace.join(path).display());
     }
     let out = PathBuf::from(variable("OUT_DIR"));
     // <target>/<profile>/build/<package>/out: one directory serves all profiles.
-    let target =
-        out.ancestors().nth(4).expect("cargo puts OUT_DIR below the target directory").join("library");
+    let target = out.ancestors().nth(4).expect("cargo puts OUT_DIR below the target directory");
+    let library = build(
+        &workspace,
+        &target.join("library"),
+        &["rustc", "--package", "menace-enter", "--lib", "--crate-type", "cdylib", "--features", "library"],
+        "",
+    );
+    copy(&library, &out, "libmenace_enter.so");
+    let program = build(
+        &workspace,
+        &target.join("inside"),
+        &["build", "--package", "menace-inside", "--bin", "menace-inside"],
+        "-Ctarget-feature=+crt-static",
+    );
+    copy(&program, &out, "menace-inside");
+}
+
+/// Builds with the profile `library`, and says where the result is.
+fn build(workspace: &Path, target: &Path, arguments: &[&str], flags: &str) -> PathBuf {
     let status = Command::new(variable("CARGO"))
-        .args(["rustc", "--quiet", "--package", "menace-enter", "--lib", "--crate-type", "cdylib"])
-        .args([
-            "--profile",
-            "library",
-            "--features",
-            "library",
-            "--target",
-            &variable("TARGET"),
-            "--target-dir",
-        ])
-        .arg(&target)
-        .current_dir(&workspace)
+        .args(arguments)
+        .args(["--quiet", "--profile", "library", "--target", &variable("TARGET"), "--target-dir"])
+        .arg(target)
+        .current_dir(workspace)
         // What the outer build was told about its own crates does not concern this one, and wrappers such as clippy's
         // would make it a check.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("RUSTC_WRAPPER")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
-        .env_remove("RUSTFLAGS")
         .env_remove("CARGO_TARGET_DIR")
+        .env("RUSTFLAGS", flags)
         .status()
         .expect("cargo runs this script and can be run again");
-    assert!(status.success(), "menace-enter could not be built as a shared library");
-    let library = target.join(variable("TARGET")).join("library/libmenace_enter.so");
-    std::fs::copy(&library, out.join("libmenace_enter.so")).expect("the library was just built");
+    assert!(status.success(), "cargo {} failed", arguments.join(" "));
+    target.join(variable("TARGET")).join("library")
+}
+
+fn copy(from: &Path, to: &Path, name: &str) {
+    std::fs::copy(from.join(name), to.join(name)).expect("it was just built");
 }
 
 fn variable(name: &str) -> String {

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use menace_sandbox::Backend;
+use menace_sandbox::docker::DockerBackend;
 use menace_sandbox::fake::FakeBackend;
 use menace_sandbox::native::{NativeBackend, NativeOptions};
-use menace_tests::menace_binary;
+use menace_tests::{docker_options, menace_binary};
 
 /// In memory.
 pub(crate) async fn fake() -> Arc<dyn Backend> {
@@ -16,6 +17,12 @@ pub(crate) async fn fake() -> Arc<dyn Backend> {
 pub(crate) async fn native() -> Arc<dyn Backend> {
     let options = NativeOptions { executable: menace_binary().to_owned(), ..NativeOptions::default() };
     Arc::new(NativeBackend::start(&options).await.expect("this host can isolate"))
+}
+
+/// Containers of a dockerd that was started for tests.
+pub(crate) async fn docker() -> Arc<dyn Backend> {
+    let options = docker_options().expect("the test asked whether there is one");
+    Arc::new(DockerBackend::connect(&options).await.expect("the daemon answers"))
 }
 
 /// The same without any rights: these tests run as nobody.

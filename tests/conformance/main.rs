@@ -154,3 +154,4 @@ macro_rules! conformance_of {
 conformance_of!(fake, menace_tests::as_caller);
 conformance_of!(native, menace_tests::as_caller);
 conformance_of!(native_rootless, menace_tests::as_nobody);
+conformance_of!(docker, menace_tests::with_docker);

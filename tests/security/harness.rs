@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use menace_model::sandbox::{Controller, ExecOutcome, ExecRequest, SandboxSpec};
+use menace_sandbox::docker::DockerBackend;
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, Event, Process, Sandbox};
 use menace_tests::menace_binary;
 
-use crate::host::Host;
+use crate::host::{Host, Kind};
 
 /// A case that takes longer hangs; the slowest take about two seconds.
 const CASE_LIMIT: Duration = Duration::from_mins(1);
@@ -27,10 +28,10 @@ pub(crate) struct World {
 }
 
 /// Runs one case as a process that has one backend, and compares the host before and after.
-pub(crate) fn run(case: impl for<'a> FnOnce(&'a World) -> Case<'a>) {
+pub(crate) fn run(kind: Kind, case: impl for<'a> FnOnce(&'a World) -> Case<'a>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let host = Host::look();
+        let host = Host::look(kind);
         let backend = start_backend(&host).await;
         let world = World { backend, host };
         tokio::time::timeout(CASE_LIMIT, case(&world)).await.expect("the case hangs");
@@ -41,8 +42,18 @@ pub(crate) fn run(case: impl for<'a> FnOnce(&'a World) -> Case<'a>) {
     });
 }
 
-/// Namespaces of this kernel, with the rights of whoever runs the test.
+/// A backend of the kind that the host is looked at for.
 pub(crate) async fn start_backend(host: &Host) -> Arc<dyn Backend> {
+    match host.containers() {
+        Some(containers) => {
+            Arc::new(DockerBackend::connect(&containers.options).await.expect("the engine answers"))
+        }
+        None => start_native(host).await,
+    }
+}
+
+/// Namespaces of this kernel, with the rights of whoever runs the test.
+async fn start_native(host: &Host) -> Arc<dyn Backend> {
     let options = NativeOptions {
         executable: menace_binary().to_owned(),
         runtime_directory: Some(host.runtime_directory().to_owned()),
@@ -60,6 +71,24 @@ impl World {
 
     pub(crate) async fn create(&self, spec: SandboxSpec) -> Arc<dyn Sandbox> {
         self.backend.create(spec).await.unwrap()
+    }
+
+    /// Whether refused system calls are reported; it is said if not.
+    pub(crate) fn reports_denied(&self) -> bool {
+        let reports = self.backend.capabilities().reports_denied;
+        if !reports {
+            leave_out("reporting system calls that were refused");
+        }
+        reports
+    }
+
+    /// How long anything of a command may be there after its time is over, and its caller may not know it.
+    pub(crate) fn grace(&self) -> Duration {
+        match self.host.containers() {
+            None => Duration::from_millis(100),
+            // An engine takes a tenth of a second to start a command, which counts here, and passes on what it says.
+            Some(_) => Duration::from_secs(1),
+        }
     }
 
     /// Whether a limit of this kind can be kept for all processes of a sandbox together.

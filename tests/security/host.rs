@@ -11,11 +11,39 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::containers::Containers;
+
 /// How long the kernel may take to be done with processes that were killed.
 const SOON: Duration = Duration::from_secs(2);
 
+/// How long an engine may take to remove containers.
+const SOON_FOR_AN_ENGINE: Duration = Duration::from_secs(20);
+
+/// What sandboxes are made by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    Native,
+    Docker,
+}
+
+impl Kind {
+    pub(crate) fn native() -> Self {
+        Self::Native
+    }
+
+    pub(crate) fn native_rootless() -> Self {
+        Self::Native
+    }
+
+    pub(crate) fn docker() -> Self {
+        Self::Docker
+    }
+}
+
 /// What the host was before.
 pub(crate) struct Host {
+    kind: Kind,
+    containers: Option<Containers>,
     runtime: TempDir,
     /// Names of the backends that were here, by which their control groups are known.
     backends: RefCell<BTreeSet<String>>,
@@ -38,13 +66,29 @@ fn is_spare(process: i32) -> bool {
 
 impl Host {
     /// Looks at the host.
-    pub(crate) fn look() -> Self {
+    pub(crate) fn look(kind: Kind) -> Self {
+        let containers = match kind {
+            Kind::Native => None,
+            Kind::Docker => Some(Containers::of_this_test()),
+        };
         Self {
+            kind,
+            containers,
             runtime: tempfile::Builder::new().prefix("menace-security-").tempdir().unwrap(),
             backends: RefCell::default(),
             mounts: mounts(),
             identity: Identity::read(),
         }
+    }
+
+    /// Another look, for a backend of the case's own.
+    pub(crate) fn look_again(&self) -> Self {
+        Self::look(self.kind)
+    }
+
+    /// Those of the test, where sandboxes are containers.
+    pub(crate) fn containers(&self) -> Option<&Containers> {
+        self.containers.as_ref()
     }
 
     /// Where the backend of the case writes down what is alive.
@@ -54,6 +98,9 @@ impl Host {
 
     /// Processes below the launchers of the case: those of its sandboxes.
     pub(crate) fn processes_of_sandboxes(&self) -> BTreeSet<i32> {
+        if let Some(containers) = &self.containers {
+            return containers.processes();
+        }
         let parents = parents();
         let launchers = self.launchers();
         let mut found: BTreeSet<i32> = launchers.iter().copied().collect();
@@ -90,6 +137,9 @@ impl Host {
 
     /// All sandboxes of the case were destroyed or dropped: their processes and control groups are gone.
     pub(crate) async fn assert_no_sandbox_is_left(&self) {
+        if let Some(containers) = &self.containers {
+            return assert_no_container_is_left(containers).await;
+        }
         assert!(!self.launchers().is_empty(), "without a launcher nothing could be found");
         let deadline = Instant::now() + SOON;
         loop {
@@ -104,10 +154,18 @@ impl Host {
 
     /// The backend was dropped: it has left nothing, and the host is as it was.
     pub(crate) fn assert_unchanged(self) {
-        let entries: Vec<String> = names(self.runtime.path());
-        assert_eq!(entries, ["lock"], "the backend is gone, and its entry with it");
         assert_eq!(mounts(), self.mounts);
         assert_eq!(Identity::read(), self.identity);
+        if let Some(containers) = &self.containers {
+            assert_eq!(
+                containers.all(),
+                Vec::<String>::new(),
+                "the backend is gone, and all that was its own"
+            );
+            return;
+        }
+        let entries: Vec<String> = names(self.runtime.path());
+        assert_eq!(entries, ["lock"], "the backend is gone, and its entry with it");
         let backends = self.backends.take();
         assert!(!backends.is_empty(), "without a name nothing could be found");
         for name in backends {
@@ -133,6 +191,14 @@ impl Host {
     fn groups_of_sandboxes(&self) -> Vec<PathBuf> {
         let owners = self.backends().into_iter().flat_map(|name| control_groups(&format!("menace-{name}")));
         owners.flat_map(|owner| directories(&owner)).collect()
+    }
+}
+
+async fn assert_no_container_is_left(containers: &Containers) {
+    let deadline = Instant::now() + SOON_FOR_AN_ENGINE;
+    while !containers.all().is_empty() {
+        assert!(Instant::now() < deadline, "left: {:?}", containers.all());
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
@@ -215,7 +281,7 @@ fn mounts() -> String {
 }
 
 /// Directories of any control group hierarchy whose name begins like this.
-fn control_groups(prefix: &str) -> Vec<PathBuf> {
+pub(crate) fn control_groups(prefix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(directory) = pending.pop() {

@@ -10,10 +10,12 @@
 )]
 
 mod cases;
+mod containers;
 #[path = "../conformance/directory.rs"]
 mod directory;
 mod harness;
 mod host;
+mod left_out;
 mod name_server;
 mod probe;
 mod two_hosts;
@@ -125,7 +127,9 @@ macro_rules! security_of {
             $(#[$attribute])*
             fn $case() {
                 $run_as(concat!(module_path!(), "::", stringify!($case)), || {
-                    crate::harness::run(|world| Box::pin(crate::cases::$file::$case(world)));
+                    crate::harness::run(crate::host::Kind::$backend(), |world| {
+                        Box::pin(crate::cases::$file::$case(world))
+                    });
                 });
             }
         )*
@@ -134,3 +138,4 @@ macro_rules! security_of {
 
 security_of!(native, menace_tests::as_caller);
 security_of!(native_rootless, menace_tests::as_nobody);
+security_of!(docker, crate::left_out::with_docker);

@@ -7,6 +7,8 @@ use menace_enter::seccomp::rows;
 use menace_model::sandbox::{ExecOutcome, ExecRequest};
 use menace_sandbox::Sandbox;
 
+use crate::harness::World;
+
 /// What attempts are written with. `attempt` prints `name=ok` or the name of the error; `call` is a system call
 /// by its name on this architecture, or by its number.
 const PRELUDE: &str = r#"
@@ -80,8 +82,16 @@ impl Attempts {
         }
     }
 
-    /// How often a system call was reported as refused.
-    pub(crate) fn denied(&self, name: &str) -> u64 {
-        self.outcome.denied.iter().filter(|denial| denial.syscall == name).map(|denial| denial.count).sum()
+    /// System calls were reported as refused so often, if the backend claims to report them.
+    #[track_caller]
+    pub(crate) fn assert_denied(&self, world: &World, counts: &[(&str, u64)]) {
+        if !world.reports_denied() {
+            return;
+        }
+        for (name, count) in counts {
+            let denials = self.outcome.denied.iter().filter(|denial| denial.syscall == *name);
+            let found: u64 = denials.map(|denial| denial.count).sum();
+            assert_eq!(found, *count, "{name}: {:?}", self.outcome.denied);
+        }
     }
 }

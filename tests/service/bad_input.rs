@@ -8,17 +8,17 @@ fn sandboxes_that_cannot_be_are_refused() {
     let server = Server::start();
     for (body, status, problem) in [
         (json!({ "memory_limit": "-1" }), 422, "is not a size"),
-        (json!({ "memory_limit": "900t" }), 422, "more than this host has"),
-        (json!({ "cpu_limit": "1000" }), 422, "CPUs"),
+        (json!({ "memory_limit": "900t" }), 409, "more than this host has"),
+        (json!({ "cpu_limit": "1000" }), 409, "CPUs"),
         (json!({ "cpu_limit": [] }), 422, "cores"),
         (json!({ "unknown": 1 }), 422, "unknown"),
         (json!({ "project_name": 5 }), 422, "invalid type"),
         (json!({ "project_name": "x".repeat(300) }), 422, "project_name"),
         (json!({ "env": { "A=B": "c" } }), 422, "env"),
         (json!({ "ports": [0] }), 422, "port"),
-        (json!({ "image": "ubuntu" }), 422, "image"),
+        (json!({ "image": "ubuntu" }), 409, "image"),
         (json!({ "snapshot": "sn-1" }), 404, "snapshot"),
-        (json!([]), 422, "invalid"),
+        (json!([]), 422, "object"),
     ] {
         let answer = server.send("POST", "/api/sandboxes", &body);
         assert_eq!(answer.status, status, "{body}: {}", answer.text());
@@ -40,7 +40,7 @@ fn commands_that_cannot_be_are_refused() {
         (json!({ "command": [] }), 422, "invalid_request"),
         (json!({ "command": ["echo", "a\u{0}b"] }), 422, "invalid_request"),
         (json!({ "command": "ls" }), 422, "invalid_request"),
-        (json!({ "command": ["no-such-program"] }), 422, "command_not_started"),
+        (json!({ "command": ["no-such-program"] }), 404, "program_not_found"),
         (json!({ "command": ["true"], "workdir": "/nowhere" }), 404, "file_not_found"),
         (json!({ "command": ["true"], "timeout": 0 }), 422, "invalid_request"),
         (json!({ "command": ["true"], "more": 1 }), 422, "invalid_request"),

@@ -29,7 +29,7 @@ pub fn workspace_directory() -> &'static Path {
 }
 
 /// `target/debug` for a test executable in `target/debug/deps`.
-fn profile_directory() -> PathBuf {
+pub(crate) fn profile_directory() -> PathBuf {
     let executable = std::env::current_exe().expect("a running process knows its executable");
     let deps = executable.parent().expect("an executable is in a directory");
     deps.parent().expect("cargo puts test executables two levels below the target directory").to_owned()

@@ -1,4 +1,4 @@
-//! What the tests of menace have in common: the binary, temporary repositories, cases written in Markdown.
+//! What the tests of menace have in common: the binary, temporary repositories, cases written in Markdown, a dockerd.
 //!
 //! Everything here looks at menace from outside. The binary is found beside the test executable and built if it is
 //! missing or older than its source, so that `cargo nextest run --package menace-tests` alone is enough.
@@ -6,6 +6,7 @@
 
 mod binary;
 pub mod cases;
+mod dockerd;
 pub mod http;
 mod invocation;
 mod nobody;
@@ -13,6 +14,7 @@ mod server;
 mod tree;
 
 pub use binary::{menace_binary, workspace_directory};
+pub use dockerd::{docker_options, with_docker};
 pub use invocation::{Invocation, Outcome};
 pub use nobody::{as_caller, as_nobody};
 pub use server::Server;

@@ -4,10 +4,12 @@
 //! do a step gets an error that names it.
 
 mod backend;
+pub mod docker;
 mod environment;
 mod error;
 pub mod fake;
 mod faults;
+mod kept;
 pub mod native;
 pub mod probe;
 mod snapshot;

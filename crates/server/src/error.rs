@@ -105,11 +105,14 @@ impl IntoResponse for ApiError {
 impl From<SandboxError> for ApiError {
     fn from(error: SandboxError) -> Self {
         let (status, code) = match &error {
-            SandboxError::Refused { .. } | SandboxError::HostPath { .. } => {
-                (StatusCode::UNPROCESSABLE_ENTITY, "refused")
-            }
+            // Understood, and not to be had on this host or of this backend.
+            SandboxError::Refused { .. } | SandboxError::HostPath { .. } => (StatusCode::CONFLICT, "refused"),
             SandboxError::Unsupported { .. } => (StatusCode::NOT_IMPLEMENTED, "unsupported"),
-            SandboxError::Start { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "command_not_started"),
+            SandboxError::Start { source, .. } => match source.kind() {
+                std::io::ErrorKind::NotFound => (StatusCode::NOT_FOUND, "program_not_found"),
+                std::io::ErrorKind::PermissionDenied => (StatusCode::FORBIDDEN, "command_not_started"),
+                _ => (StatusCode::CONFLICT, "command_not_started"),
+            },
             SandboxError::Inside { reason, .. } => inside(reason),
             SandboxError::Port { .. } => (StatusCode::BAD_GATEWAY, "port_unreachable"),
             SandboxError::Gone { .. } => (StatusCode::GONE, "sandbox_gone"),

@@ -6,14 +6,13 @@ use menace_model::sandbox::ExecRequest;
 use menace_sandbox::{Sandbox, SandboxError};
 
 use crate::harness::{PROMPT, World, is_alive, script, start_backend, wait_for};
-use crate::host::{Host, marker, processes_with, wait_for_processes_with};
+use crate::host::{marker, processes_with, wait_for_processes_with};
 use crate::probe::program;
 
 /// How long a command may run here.
 const TIMEOUT: Duration = Duration::from_millis(400);
-/// How long anything of it may still be there after that.
-const GRACE: Duration = Duration::from_millis(100);
-/// The same when it does all it can to stay, on a machine that has other things to do.
+/// How long anything of it may still be there after that when it does all it can to stay, on a machine that has other things
+/// to do.
 const GRACE_FOR_SABOTAGE: Duration = Duration::from_millis(1500);
 
 /// Two processes that have left their parent, their group and their session, and one that has not.
@@ -48,7 +47,7 @@ async fn dies_with_its_timeout(world: &World, request: ExecRequest, marker: &str
     let (after, ()) = tokio::join!(time_after_the_timeout(&*sandbox, request, marker), async {
         wait_for_processes_with(marker, DOUBLE_FORKED, TIMEOUT).await;
     });
-    assert!(after < GRACE, "it took {after:?} after the deadline");
+    assert!(after < world.grace(), "it took {after:?} after the deadline");
     is_alive(&*sandbox).await;
 }
 
@@ -84,8 +83,8 @@ pub(crate) async fn orphans_die_with_a_dropped_sandbox(world: &World) {
 }
 
 /// Also when nobody destroys the sandbox and its owner is still held.
-pub(crate) async fn orphans_die_with_the_backend(_world: &World) {
-    let host = Host::look();
+pub(crate) async fn orphans_die_with_the_backend(world: &World) {
+    let host = world.host.look_again();
     let backend = start_backend(&host).await;
     let marker = marker();
     let sandbox = backend.create(menace_model::sandbox::SandboxSpec::default()).await.unwrap();

@@ -159,7 +159,7 @@ while True:
         let outcome = sandbox.exec(request).await.unwrap();
         let after = started.elapsed().saturating_sub(SHORT);
         assert!(outcome.timed_out && outcome.stdout == "ready\n", "{outcome:?}");
-        assert!(after < Duration::from_millis(100), "it took {after:?} after the deadline");
+        assert!(after < world.grace(), "it took {after:?} after the deadline");
         assert_eq!(processes_with(&marker), Vec::<i32>::new());
         let mut signalled = sandbox.spawn(program(&text)).await.unwrap();
         wait_for(&mut *signalled, "ready").await;
@@ -264,8 +264,10 @@ time.sleep(300)
     let outcome = sandbox.exec(program(bomb).timeout(SHORT)).await.unwrap();
     let after = started.elapsed().saturating_sub(SHORT);
     assert!(outcome.timed_out, "{outcome:?}");
-    assert!(after < Duration::from_millis(300), "it took {after:?} after the deadline");
-    assert_eq!(outcome.denied.len(), 1, "{:?}", outcome.denied);
-    assert!(outcome.denied[0].count > 1000, "{:?}", outcome.denied);
+    assert!(after < world.grace() * 3, "it took {after:?} after the deadline");
+    if world.reports_denied() {
+        assert_eq!(outcome.denied.len(), 1, "{:?}", outcome.denied);
+        assert!(outcome.denied[0].count > 1000, "{:?}", outcome.denied);
+    }
     is_alive(&*sandbox).await;
 }

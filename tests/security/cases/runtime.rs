@@ -14,7 +14,7 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::directory::Directory;
 use crate::harness::{World, is_alive, leave_out, read};
-use crate::host::Host;
+use crate::host::{Host, Kind};
 use crate::probe::{attempts, program};
 
 const OPEN_DESCRIPTORS: &str = "
@@ -39,10 +39,10 @@ pub(crate) async fn only_the_standard_streams_are_open(world: &World) {
 }
 
 /// A caller that has a file open without close-on-exec, as many programs do.
-pub(crate) async fn descriptors_of_the_caller_are_not_inherited(_world: &World) {
+pub(crate) async fn descriptors_of_the_caller_are_not_inherited(world: &World) {
     let leak = File::open("/").unwrap();
     fcntl_setfd(&leak, FdFlags::empty()).unwrap();
-    let host = Host::look();
+    let host = world.host.look_again();
     let backend = crate::harness::start_backend(&host).await;
     let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
     assert_only_the_standard_streams(&*sandbox).await;
@@ -128,7 +128,7 @@ pub(crate) async fn the_runtime_cannot_be_made_the_program(_world: &World) {
     fs::copy(menace_binary(), &binary).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o777)).unwrap();
     let before = hash(&binary);
-    let host = Host::look();
+    let host = Host::look(Kind::Native);
     // A process with one thread would be forked instead of started again.
     let (end, other_thread) = std::sync::mpsc::channel::<()>();
     let other_thread = std::thread::spawn(move || other_thread.recv().is_err());

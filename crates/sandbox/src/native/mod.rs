@@ -13,7 +13,7 @@ mod launch;
 mod launcher;
 mod limits;
 mod network;
-mod paths;
+pub(crate) mod paths;
 mod pipes;
 mod process;
 mod protocol;
@@ -24,6 +24,7 @@ mod zygote;
 
 pub use backend::{NativeBackend, NativeOptions};
 pub use handle::LAUNCHER_ARGUMENT;
+pub(crate) use init::namespaces as namespaces_of_this_process;
 pub use launcher::main as launcher_main;
 pub use registry::{CleanUp, clean_up};
 pub use zygote::{CallLimits, CallSpec, RawOutcome, World, Zygote, ZygoteOptions, Zygotes};

@@ -11,7 +11,7 @@ use crate::SandboxError;
 const RESERVED: [&str; 4] = ["/", "/proc", "/dev", "/sys"];
 
 /// Makes the host paths of a spec absolute and refuses those that cannot be mounted.
-pub(super) fn make_absolute(spec: &mut SandboxSpec) -> Result<(), SandboxError> {
+pub(crate) fn make_absolute(spec: &mut SandboxSpec) -> Result<(), SandboxError> {
     match &mut spec.workspace {
         Workspace::Empty => {}
         Workspace::CopyOnWrite(directory) | Workspace::ReadWrite(directory) => {

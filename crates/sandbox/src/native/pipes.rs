@@ -7,6 +7,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 
 use crate::SandboxError;
+pub(super) use crate::kept::Kept;
 
 /// Both ends of a pipe: reading, writing. A program gets an end that blocks, as it expects.
 pub(super) fn new_pipe() -> Result<(OwnedFd, OwnedFd), SandboxError> {
@@ -101,30 +102,6 @@ impl Reading {
             kept.add(buffer.get(..length).unwrap_or_default());
         }
         kept
-    }
-}
-
-/// What is kept of a stream.
-pub(super) struct Kept {
-    bytes: Vec<u8>,
-    most: usize,
-    pub(super) is_truncated: bool,
-}
-
-impl Kept {
-    pub(super) fn new(most: u64) -> Self {
-        Self { bytes: Vec::new(), most: usize::try_from(most).unwrap_or(usize::MAX), is_truncated: false }
-    }
-
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        let room = self.most - self.bytes.len();
-        self.is_truncated |= bytes.len() > room;
-        self.bytes.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
-    }
-
-    pub(super) fn text(self) -> String {
-        String::from_utf8(self.bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
     }
 }
 

@@ -5,6 +5,9 @@ use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use utoipa::ToSchema;
 
 use crate::error::ApiError;
 use crate::sandboxes::Caller;
@@ -24,25 +27,34 @@ impl<S: Sync> FromRequestParts<S> for Caller {
     }
 }
 
-/// A body of JSON.
+/// Bytes as they are.
+#[derive(ToSchema)]
+#[schema(value_type = String, format = Binary)]
+#[expect(dead_code, reason = "it is only described")]
+pub(super) struct RawBytes(Vec<u8>);
+
+/// A body of JSON, which is an object: an array of values without names is no request.
 pub(super) struct Body<T>(pub(super) T);
 
-impl<S: Sync, T> FromRequest<S> for Body<T>
-where
-    Json<T>: FromRequest<S, Rejection = JsonRejection>,
-    S: Send,
-{
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        match Json::<T>::from_request(request, state).await {
-            Ok(Json(value)) => Ok(Self(value)),
-            Err(rejection) => Err(of_body(&rejection)),
-        }
+        let read = Json::<Value>::from_request(request, state).await;
+        let Json(value) = read.map_err(|rejection| of_body(&rejection))?;
+        object(value).map(Self)
     }
 }
 
-pub(super) fn of_body(rejection: &JsonRejection) -> ApiError {
+/// What an object of JSON says.
+pub(super) fn object<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+    if !value.is_object() {
+        return Err(ApiError::invalid("the body has to be an object: {…}"));
+    }
+    serde_json::from_value(value).map_err(|error| ApiError::invalid(error.to_string()))
+}
+
+fn of_body(rejection: &JsonRejection) -> ApiError {
     let text = rejection.body_text();
     match rejection {
         JsonRejection::MissingJsonContentType(_) => {

@@ -39,7 +39,7 @@ pub(super) async fn healthz() -> Json<Health> {
 /// Whether it can make sandboxes
 #[utoipa::path(get, path = "/readyz", tag = "service",
     responses((status = 200, body = Health),
-        (status = 422, description = "The backend refuses.", body = ErrorBody),
+        (status = 409, description = "The backend refuses.", body = ErrorBody),
         (status = 500, description = "The backend cannot be started.", body = ErrorBody),
         (status = 501, description = "This host cannot isolate.", body = ErrorBody)))]
 pub(super) async fn readyz(State(sandboxes): State<Shared>) -> Result<Json<Health>, ApiError> {
@@ -61,7 +61,9 @@ pub(super) struct WhichBackend {
 /// What a backend can do on this host
 #[utoipa::path(get, path = "/api/capabilities", tag = "service", params(WhichBackend),
     responses((status = 200, body = Object),
+        (status = 409, description = "The backend refuses.", body = ErrorBody),
         (status = 422, description = "No such backend.", body = ErrorBody),
+        (status = 500, description = "The backend cannot be started.", body = ErrorBody),
         (status = 501, description = "This host cannot do it.", body = ErrorBody)))]
 pub(super) async fn capabilities(
     State(sandboxes): State<Shared>,

@@ -18,7 +18,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
 use super::archive::{Content, Reader, of_file, reader, split};
-use super::caller::{Asked, Body, Named};
+use super::caller::{Asked, Body, Named, RawBytes};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Entry};
 
@@ -99,8 +99,9 @@ fn prepared(
 #[into_params(parameter_in = Query)]
 pub(super) struct HowToGet {
     /// `content` is what a file has, or what is in a directory; `stat` what it is; `tar` an archive of it.
-    #[serde(default, rename = "as")]
-    form: GetForm,
+    #[serde(rename = "as")]
+    #[param(rename = "as")]
+    form: Option<GetForm>,
 }
 
 /// What is wanted of a path.
@@ -118,7 +119,7 @@ pub(super) enum GetForm {
     params(("id" = String, Path), ("path" = String, Path, description = "Where it is inside, without the first slash."), HowToGet),
     responses(
         (status = 200, description = "The bytes of a file, or JSON.",
-            content((Vec<u8> = "application/octet-stream"), (Listing = "application/json"), (Vec<u8> = "application/x-tar"))),
+            content((RawBytes = "application/octet-stream"), (Listing = "application/json"), (RawBytes = "application/x-tar"))),
         (status = 403, description = "It may not be read.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox or file.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
@@ -133,7 +134,7 @@ pub(super) async fn get(
     let (entry, path) = prepared(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
     let looked = look(&entry, &path).await?;
-    match (how.form, looked.kind) {
+    match (how.form.unwrap_or_default(), looked.kind) {
         (GetForm::Stat, _) => Ok(Json(FileView::of(looked, &path)).into_response()),
         (GetForm::Tar, _) => Ok(archived(&entry, path)),
         (GetForm::Content, FileKind::Directory) => {
@@ -209,8 +210,9 @@ fn archived(entry: &Arc<Entry>, path: PathBuf) -> Response {
 #[into_params(parameter_in = Query)]
 pub(super) struct HowToPut {
     /// `content` writes a file; `tar` unpacks an archive into a directory; `directory` makes one.
-    #[serde(default, rename = "as")]
-    form: PutForm,
+    #[serde(rename = "as")]
+    #[param(rename = "as")]
+    form: Option<PutForm>,
     /// Who may do what with the file, as in `0755`.
     #[param(pattern = "^0?[0-7]{3}$")]
     mode: Option<String>,
@@ -229,7 +231,7 @@ pub(super) enum PutForm {
 /// Write a file, unpack an archive, or make a directory
 #[utoipa::path(put, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
     params(("id" = String, Path), ("path" = String, Path, description = "Where it goes inside, without the first slash."), HowToPut),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    request_body(content = RawBytes, content_type = "application/octet-stream"),
     responses((status = 204, description = "It is there."),
         (status = 403, description = "It may not be written.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox.", body = ErrorBody),
@@ -249,7 +251,7 @@ pub(super) async fn put(
 ) -> Result<StatusCode, ApiError> {
     let (entry, path) = prepared(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
-    match how.form {
+    match how.form.unwrap_or_default() {
         PutForm::Directory => {
             entry.sandbox.files(FileWork::MakeDirectory(path)).await?;
         }

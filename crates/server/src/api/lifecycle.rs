@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
-use super::caller::{Asked, Body, Named};
+use super::caller::{Asked, Body, Named, object};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span};
 
@@ -25,6 +25,7 @@ use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span}
         (status = 403, description = "The key may not have that much.", body = ErrorBody),
         (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
         (status = 404, description = "There is no such snapshot.", body = ErrorBody),
+        (status = 409, description = "This host, or this backend, cannot give that.", body = ErrorBody),
         (status = 410, description = "What was made for this key is gone.", body = ErrorBody),
         (status = 422, description = "It cannot be made as it is asked for.", body = ErrorBody),
         (status = 501, description = "This host cannot do it.", body = ErrorBody),
@@ -46,13 +47,9 @@ pub(super) async fn create(
         )
         .hint("send the header Content-Type: application/json"));
     }
-    let wanted: CreateSandbox = serde_json::from_slice(&body).map_err(|error| {
-        if error.is_data() {
-            ApiError::invalid(error.to_string())
-        } else {
-            ApiError::new(StatusCode::BAD_REQUEST, "not_json", error.to_string())
-        }
-    })?;
+    let read = serde_json::from_slice(&body)
+        .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, "not_json", error.to_string()))?;
+    let wanted: CreateSandbox = object(read)?;
     let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
     if key.is_some_and(|key| key.is_empty() || key.len() > 256) {
         return Err(ApiError::invalid("Idempotency-Key: 1 to 256 characters"));
@@ -102,6 +99,7 @@ pub(super) struct ChangeSandbox {
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 403, description = "The key may not have that much.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox.", body = ErrorBody),
+        (status = 409, description = "This host, or this backend, cannot give that.", body = ErrorBody),
         (status = 410, description = "It is gone.", body = ErrorBody),
         (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
         (status = 422, description = "It cannot be changed so.", body = ErrorBody)))]
@@ -198,6 +196,9 @@ changes_state! {
     resume, "/api/sandboxes/{id}/resume", |sandboxes, entry| sandboxes.resume(&entry);
 }
 
+/// More than a century.
+const MOST_HOURS: f64 = 1_000_000.0;
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Older {
@@ -221,8 +222,10 @@ pub(super) async fn cleanup(
     Asked(older): Asked<Older>,
 ) -> Result<Json<CleanedUp>, ApiError> {
     let hours = older.hours.unwrap_or(24.0);
-    let age = Duration::try_from_secs_f64(hours * 3600.0)
-        .map_err(|_| ApiError::invalid("hours: a number that is not negative"))?;
+    if !(0.0..=MOST_HOURS).contains(&hours) {
+        return Err(ApiError::invalid(format!("hours: 0 to {MOST_HOURS}")));
+    }
+    let age = Duration::from_secs_f64(hours * 3600.0);
     Ok(Json(CleanedUp { destroyed: sandboxes.clean_up(&caller, age).await }))
 }
 

@@ -23,6 +23,7 @@ pub(super) struct Filter {
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
     /// `next_cursor` of the page before.
+    #[param(pattern = "^[0-9a-f]{1,15}\\.[A-Za-z0-9-]{1,64}$")]
     cursor: Option<String>,
     /// Only these.
     status: Option<Status>,

@@ -89,14 +89,22 @@ fn described() -> OpenApiRouter<Shared> {
         .routes(routes!(docs::readyz))
 }
 
+/// A rest of a path has a mark for the router, which no document has.
+fn as_written_elsewhere(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
+    let paths = std::mem::take(&mut document.paths.paths);
+    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
+    document
+}
+
 /// What describes the API, as JSON.
 pub fn openapi() -> utoipa::openapi::OpenApi {
-    described().into_openapi()
+    as_written_elsewhere(described().into_openapi())
 }
 
 /// Everything that is served to callers that were let in.
 pub fn router(sandboxes: Shared) -> Router {
     let (router, document) = described().split_for_parts();
+    let document = as_written_elsewhere(document);
     router
         // A proxy for whatever a program inside speaks; that is no part of the document.
         .route("/api/sandboxes/{id}/ports/{port}", any(ports::proxy))

@@ -28,6 +28,7 @@ pub(super) async fn report(
     responses((status = 204, description = "They hold. Connections that they do not allow are broken off."),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox.", body = ErrorBody),
+        (status = 409, description = "The sandbox was made without a network.", body = ErrorBody),
         (status = 410, description = "It is gone.", body = ErrorBody),
         (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
         (status = 422, description = "No such rules, or the sandbox was made without a network.", body = ErrorBody)))]

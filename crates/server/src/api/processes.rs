@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
-use super::caller::{Asked, Body, Named};
+use super::caller::{Asked, Body, Named, RawBytes};
 use super::commands::{StreamEvent, last_heard, listened};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Execute, Keeping, Order, ProcessView, Running, Stream};
@@ -132,7 +132,7 @@ pub(super) enum LogStream {
 /// What a command has printed and is still kept, as it is
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}/logs", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path), WhichLogs),
-    responses((status = 200, description = "What it printed.", content_type = "application/octet-stream", body = Vec<u8>),
+    responses((status = 200, description = "What it printed.", content_type = "application/octet-stream", body = RawBytes),
         (status = 404, description = "There is no such command.", body = ErrorBody),
         (status = 422, description = "No such stream.", body = ErrorBody)))]
 pub(super) async fn logs(
@@ -219,14 +219,13 @@ pub(super) async fn signal(
 #[into_params(parameter_in = Query)]
 pub(super) struct WhetherLast {
     /// Nothing more will be written: the command sees the end of its stdin.
-    #[serde(default)]
-    close: bool,
+    close: Option<bool>,
 }
 
 /// Write to the stdin of a command
 #[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/stdin", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path), WhetherLast),
-    request_body(content = Vec<u8>, content_type = "application/octet-stream"),
+    request_body(content = RawBytes, content_type = "application/octet-stream"),
     responses((status = 204, description = "It was written."),
         (status = 404, description = "There is no such command.", body = ErrorBody),
         (status = 409, description = "It has ended, or does not read any more.", body = ErrorBody),
@@ -242,7 +241,7 @@ pub(super) async fn stdin(
     if !bytes.is_empty() && !running.write(&bytes).await {
         return Err(has_ended(&process));
     }
-    if last.close {
+    if last.close == Some(true) {
         running.close_stdin().await;
     }
     Ok(StatusCode::NO_CONTENT)

@@ -20,6 +20,11 @@ impl Place {
         Ok(Self { directory: runtime_directory()?, name: hash.to_hex()[..16].to_owned() })
     }
 
+    /// What tells it from those of other data directories.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Where it listens.
     pub fn socket(&self) -> PathBuf {
         self.directory.join(format!("keeper-{}.sock", self.name))

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
+use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, SandboxError};
 use menace_server::keeper::{Holding, Place, hold};
@@ -24,15 +25,19 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
     let _ = rustix::process::setsid();
     let data = configuration.data_directory();
     std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
+    let place = Place::of(&data).with_context(|| format!("failed to use {}", data.display()))?;
     let holding = Holding {
-        place: Place::of(&data).with_context(|| format!("failed to use {}", data.display()))?,
-        backends: Backends::new(Box::new(OnThisMachine), arguments.backend.into()),
+        backends: Backends::new(
+            Box::new(OnThisMachine { owner: place.name().to_owned() }),
+            arguments.backend.into(),
+        ),
         limits: ServiceLimits {
             sandboxes: arguments.max_sandboxes,
             lifetime: arguments.max_lifetime,
             idle: arguments.idle_timeout,
         },
         linger: LINGER,
+        place,
     };
     runtime()?.block_on(async {
         hold(holding).await.context("failed to hold sandboxes")?;
@@ -40,7 +45,11 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
     })
 }
 
-struct OnThisMachine;
+/// Backends of this machine.
+struct OnThisMachine {
+    /// Whose containers they are: those of this data directory.
+    owner: String,
+}
 
 #[async_trait]
 impl Starter for OnThisMachine {
@@ -50,10 +59,10 @@ impl Starter for OnThisMachine {
                 let backend = NativeBackend::start(&NativeOptions::default()).await?;
                 Ok(Arc::new(backend))
             }
-            BackendName::Docker => Err(SandboxError::Refused {
-                problem: "the docker backend is not part of this build".into(),
-                hint: "use the native backend".into(),
-            }),
+            BackendName::Docker => {
+                let options = DockerOptions::from_environment(&self.owner);
+                Ok(Arc::new(DockerBackend::connect(&options).await?))
+            }
         }
     }
 }

@@ -1,17 +1,17 @@
 //! Work on the files of the sandbox, done by a child inside it: a path in an archive, a link or a name can at worst hit
 //! the sandbox itself.
 
-use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::path::{Component, Path, PathBuf};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
+use menace_inside::archive::{Written, pack, remove, unpack, with_rights};
+use menace_inside::{user_files, watching};
 use serde::{Deserialize, Serialize};
 
-use super::{user_files, watching};
 use crate::native::protocol::Work;
 
 /// What was written, as the layer itself shows it.
@@ -29,8 +29,8 @@ pub(crate) struct Layer {
 /// Does the work. The error is what the user reads.
 pub(super) fn work(work: &Work, scratch: BorrowedFd, archive: OwnedFd) -> Result<(), String> {
     let result = match work {
-        Work::Unpack { directory } => return unpack(directory, archive),
-        Work::Pack { path } => pack(path, archive),
+        Work::Unpack { directory } => return unpack(directory, File::from(archive)),
+        Work::Pack { path } => pack(path, File::from(archive)),
         Work::PackLayer => pack_layer(&layer_path(scratch), archive),
         Work::ListLayer => list_layer(&layer_path(scratch))
             .and_then(|layer| postcard::to_allocvec(&layer).map_err(io::Error::other))
@@ -39,97 +39,38 @@ pub(super) fn work(work: &Work, scratch: BorrowedFd, archive: OwnedFd) -> Result
         Work::Files(work) => user_files::done(work)
             .and_then(|entries| postcard::to_allocvec(&entries).map_err(io::Error::other))
             .and_then(|bytes| File::from(archive).write_all(&bytes)),
-        Work::Watch { path } => watching::watch(path, archive),
+        Work::Watch { path } => watch(path, archive),
     };
     result.map_err(|error| error.to_string())
+}
+
+/// Tells each event with its length before it.
+fn watch(path: &Path, listener: OwnedFd) -> io::Result<()> {
+    let listener = File::from(listener);
+    watching::watch(path, listener.as_fd(), |event| {
+        let body = postcard::to_allocvec(event).map_err(io::Error::other)?;
+        let length = u32::try_from(body.len()).map_err(io::Error::other)?;
+        (&listener).write_all(&[&length.to_le_bytes()[..], &body].concat())
+    })
 }
 
 fn layer_path(scratch: BorrowedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", scratch.as_raw_fd()))
 }
 
-fn unpack(directory: &Path, archive: OwnedFd) -> Result<(), String> {
-    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    let mut archive = tar::Archive::new(File::from(archive));
-    archive.set_preserve_permissions(true);
-    // The rights of another user or group mean nothing inside, and nobody inside may give them.
-    archive.set_mask(0o6000);
-    for entry in archive.entries().map_err(|error| error.to_string())? {
-        let mut entry = entry.map_err(|error| error.to_string())?;
-        let path = entry.path().map_err(|error| error.to_string())?.into_owned();
-        if !stays_below(&path) {
-            return Err(format!("the archive has an entry outside of its directory: {}", path.display()));
-        }
-        match entry.unpack_in(directory) {
-            Ok(true) => {}
-            Ok(false) => {
-                return Err(format!("the archive has an entry outside of its directory: {}", path.display()));
-            }
-            Err(error) => return Err(reason(&error)),
-        }
-    }
-    Ok(())
-}
-
-/// The innermost cause: the tar library wraps it in its own words, which repeat the path.
-fn reason(error: &io::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(inner) = cause {
-        text = format!("{text}: {inner}");
-        cause = inner.source();
-    }
-    text
-}
-
-fn stays_below(path: &Path) -> bool {
-    path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
-}
-
-fn pack(path: &Path, archive: OwnedFd) -> io::Result<()> {
-    let mut builder = tar::Builder::new(io::BufWriter::new(File::from(archive)));
-    builder.follow_symlinks(false);
-    let name = path.file_name().unwrap_or(OsStr::new("."));
-    if fs::symlink_metadata(path)?.is_dir() {
-        builder.append_dir_all(name, path)?;
-    } else {
-        builder.append_path_with_name(path, name)?;
-    }
-    builder.into_inner()?.flush()
-}
-
 /// The parts of the layer and where they are seen.
 const PARTS: [(&str, &str); 2] = [("layer", "/workspace"), ("tmp", "/tmp")];
 
 fn pack_layer(layer: &Path, archive: OwnedFd) -> io::Result<()> {
-    let mut builder = tar::Builder::new(io::BufWriter::new(File::from(archive)));
-    builder.follow_symlinks(false);
-    // A file with many names is kept once: otherwise a small disk could fill that of the host.
-    let mut linked = HashMap::new();
+    let mut written = Written::new(File::from(archive));
     for (part, target) in PARTS {
         for (path, inside, kind) in walk(&layer.join(part), Path::new(target))? {
             if matches!(kind, Thing::Directory | Thing::Written) {
-                let name = inside.strip_prefix("/").unwrap_or(&inside);
-                let metadata = fs::symlink_metadata(&path)?;
-                let has_names = metadata.is_file() && metadata.nlink() > 1;
-                let first_name =
-                    if has_names { linked.insert(metadata.ino(), name.to_owned()) } else { None };
-                if let Some(first_name) = first_name {
-                    let mut header = tar::Header::new_gnu();
-                    header.set_metadata(&metadata);
-                    header.set_entry_type(tar::EntryType::Link);
-                    header.set_size(0);
-                    builder.append_link(&mut header, name, first_name)?;
-                } else if metadata.is_file() {
-                    // Opened first: the archive gets the mode that the file has after that.
-                    builder.append_file(name, &mut with_rights(&path, || File::open(&path))?)?;
-                } else {
-                    builder.append_path_with_name(&path, name)?;
-                }
+                written.add(&path, inside.strip_prefix("/").unwrap_or(&inside))?;
             }
         }
     }
-    builder.into_inner()?.flush()
+    written.finish()
 }
 
 fn list_layer(layer: &Path) -> io::Result<Layer> {
@@ -165,20 +106,6 @@ fn walk(directory: &Path, inside: &Path) -> io::Result<Vec<(PathBuf, PathBuf, Th
     with_rights(directory, || walk_readable(directory, inside))
 }
 
-/// Does something with a file or directory that a program may have closed even to its owner, who is the one to look at
-/// it now. What a program writes must be seen whatever it does.
-fn with_rights<T>(path: &Path, mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    match action() {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
-        result => return result,
-    }
-    let before = fs::symlink_metadata(path)?.permissions();
-    fs::set_permissions(path, fs::Permissions::from_mode(before.mode() | 0o700))?;
-    let result = action();
-    fs::set_permissions(path, before)?;
-    result
-}
-
 fn walk_readable(directory: &Path, inside: &Path) -> io::Result<Vec<(PathBuf, PathBuf, Thing)>> {
     let mut found = Vec::new();
     let mut entries: Vec<_> = fs::read_dir(directory)?.collect::<Result<_, _>>()?;
@@ -212,14 +139,5 @@ fn is_opaque(directory: &Path) -> io::Result<bool> {
         // A longer value is none of overlayfs's marks.
         Err(rustix::io::Errno::RANGE) => Ok(false),
         Err(error) => Err(error.into()),
-    }
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
     }
 }

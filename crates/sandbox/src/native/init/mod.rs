@@ -8,13 +8,10 @@ mod jobs;
 mod leader;
 mod program;
 mod serve;
-mod terminals;
-mod user_files;
-mod watching;
 
 pub(super) use enter::begins_as_usual;
 pub(super) use files::Layer;
-pub(super) use inspect::namespaces;
+pub(crate) use inspect::namespaces;
+pub(super) use menace_inside::terminals::resize;
 pub(super) use program::forget_handlers;
 pub(super) use serve::{keep_only, main, spare_main};
-pub(super) use terminals::resize;

@@ -17,9 +17,9 @@ use super::inspect::{children_usage, disk_is_full, inspect, io_counts, own_cpu_u
 use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
 use super::program::{Executable, NotStarted, reset_signals};
-use super::terminals;
 use crate::native::protocol::{End, Joining, Kind, Order, Program, Report, Request, Work};
 use menace_enter::channel::{receive, send};
+use menace_inside::terminals;
 
 /// How long something that was killed may take to be gone.
 const PATIENCE: Duration = Duration::from_secs(2);

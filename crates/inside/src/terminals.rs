@@ -8,15 +8,15 @@ use rustix::fs::{Mode, OFlags, open as open_file};
 use rustix::pty::{OpenptFlags, ptsname, unlockpt};
 
 /// Both ends of a terminal.
-pub(super) struct Terminal {
+pub struct Terminal {
     /// For the caller.
-    pub(super) ours: OwnedFd,
+    pub ours: OwnedFd,
     /// Standard streams of the program.
-    pub(super) theirs: [OwnedFd; 3],
+    pub theirs: [OwnedFd; 3],
 }
 
 /// Makes a terminal.
-pub(super) fn open(size: TerminalSize) -> io::Result<Terminal> {
+pub fn open(size: TerminalSize) -> io::Result<Terminal> {
     let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
     let ours = rustix::pty::openpt(flags)?;
     unlockpt(&ours)?;
@@ -28,7 +28,7 @@ pub(super) fn open(size: TerminalSize) -> io::Result<Terminal> {
 }
 
 /// Says how large a terminal is; the program that has it is told by the kernel.
-pub(in crate::native) fn resize(ours: &OwnedFd, size: TerminalSize) -> io::Result<()> {
+pub fn resize(ours: &OwnedFd, size: TerminalSize) -> io::Result<()> {
     let size = libc::winsize { ws_row: size.rows, ws_col: size.columns, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: TIOCSWINSZ reads a `winsize`, which lives during the call.
     match unsafe { libc::ioctl(ours.as_raw_fd(), libc::TIOCSWINSZ, &raw const size) } {

@@ -1,4 +1,4 @@
-//! What users ask about files, answered by a child inside the sandbox.
+//! What users ask about files, answered by a process inside the sandbox.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use menace_model::sandbox::{FileEntry, FileKind, FileWork};
 
 /// Does it. Only listing and looking have answers.
-pub(super) fn done(work: &FileWork) -> io::Result<Vec<FileEntry>> {
+pub fn done(work: &FileWork) -> io::Result<Vec<FileEntry>> {
     match work {
         FileWork::List(path) => list(path),
         FileWork::Look(path) => Ok(vec![entry(path, &fs::symlink_metadata(path)?)]),

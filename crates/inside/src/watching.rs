@@ -1,10 +1,10 @@
-//! Tells what happens to files, from a child inside the sandbox, as long as somebody listens.
+//! Tells what happens to files, from a process inside the sandbox, as long as somebody listens.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use menace_model::sandbox::{FileEvent, FileEventKind};
@@ -26,18 +26,21 @@ struct Watched {
     by_number: HashMap<i32, PathBuf>,
 }
 
-/// Watches until nobody listens any more.
-pub(super) fn watch(path: &Path, listener: OwnedFd) -> io::Result<()> {
+/// Watches until nobody listens any more, which is when the other end of a pipe is gone. The first thing that is said is
+/// an event without a path: nothing that happens from there on is missed.
+pub fn watch(
+    path: &Path,
+    listener: BorrowedFd,
+    mut say: impl FnMut(&FileEvent) -> io::Result<()>,
+) -> io::Result<()> {
     let descriptor = inotify::init(CreateFlags::CLOEXEC)?;
     let mut watched = Watched { descriptor, by_number: HashMap::new() };
     watched.add(path, &mut Vec::new())?;
-    let mut listener = File::from(listener);
-    // Nothing that happens from here on is missed.
-    say(&mut listener, &FileEvent { kind: FileEventKind::Created, path: String::new() })?;
+    say(&FileEvent { kind: FileEventKind::Created, path: String::new() })?;
     loop {
         let mut polled = [
             PollFd::new(&watched.descriptor, PollFlags::IN),
-            // Of a pipe that nobody reads any more, the writer is told without asking for it.
+            // Of a pipe whose other end is gone one is told without asking for it.
             PollFd::new(&listener, PollFlags::empty()),
         ];
         match poll(&mut polled, None) {
@@ -48,7 +51,7 @@ pub(super) fn watch(path: &Path, listener: OwnedFd) -> io::Result<()> {
             return Ok(());
         }
         for event in watched.read()? {
-            match say(&mut listener, &event) {
+            match say(&event) {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
                 result => result?,
             }
@@ -137,11 +140,4 @@ impl Watched {
         }
         Ok(())
     }
-}
-
-/// One event, with its length before it.
-fn say(listener: &mut File, event: &FileEvent) -> io::Result<()> {
-    let body = postcard::to_allocvec(event).map_err(io::Error::other)?;
-    let length = u32::try_from(body.len()).map_err(io::Error::other)?;
-    listener.write_all(&[&length.to_le_bytes()[..], &body].concat())
 }

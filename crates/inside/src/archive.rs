@@ -1,0 +1,146 @@
+//! Archives of files in a sandbox, packed and unpacked inside it: a path in an archive, a link or a name can at worst hit
+//! the sandbox itself.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Component, Path, PathBuf};
+
+/// Unpacks an archive into a directory, which is made if it is missing. The error is what the user reads.
+pub fn unpack(directory: &Path, archive: impl Read) -> Result<(), String> {
+    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
+    let mut archive = tar::Archive::new(archive);
+    archive.set_preserve_permissions(true);
+    // The rights of another user or group mean nothing inside, and nobody inside may give them.
+    archive.set_mask(0o6000);
+    let mut closed = Vec::new();
+    for entry in archive.entries().map_err(|error| error.to_string())? {
+        let mut entry = entry.map_err(|error| error.to_string())?;
+        let path = entry.path().map_err(|error| error.to_string())?.into_owned();
+        if !stays_below(&path) {
+            return Err(format!("the archive has an entry outside of its directory: {}", path.display()));
+        }
+        match entry.unpack_in(directory) {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(format!("the archive has an entry outside of its directory: {}", path.display()));
+            }
+            Err(error) => return Err(reason(&error)),
+        }
+        if entry.header().entry_type().is_dir() {
+            closed.extend(open_up(&directory.join(&path), 0o700).map_err(|error| error.to_string())?);
+        }
+    }
+    // What is in a directory comes after it, so that it is closed at the end, the innermost first.
+    for (path, permissions) in closed.into_iter().rev() {
+        fs::set_permissions(path, permissions).map_err(|error| error.to_string())?;
+    }
+    Ok(())
+}
+
+/// Gives the owner of a directory these rights, if he lacks one of them, and says how it was.
+pub fn open_up(directory: &Path, rights: u32) -> io::Result<Option<(PathBuf, fs::Permissions)>> {
+    let before = fs::symlink_metadata(directory)?.permissions();
+    if before.mode() & rights == rights {
+        return Ok(None);
+    }
+    fs::set_permissions(directory, fs::Permissions::from_mode(before.mode() | rights))?;
+    Ok(Some((directory.to_owned(), before)))
+}
+
+/// The innermost cause: the tar library wraps it in its own words, which repeat the path.
+fn reason(error: &io::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+fn stays_below(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// Packs a file or directory, with paths relative to its parent.
+pub fn pack(path: &Path, archive: impl Write) -> io::Result<()> {
+    let mut builder = tar::Builder::new(io::BufWriter::new(archive));
+    builder.follow_symlinks(false);
+    let name = path.file_name().unwrap_or(OsStr::new("."));
+    if fs::symlink_metadata(path)?.is_dir() {
+        builder.append_dir_all(name, path)?;
+    } else {
+        builder.append_path_with_name(path, name)?;
+    }
+    builder.into_inner()?.flush()
+}
+
+/// An archive of what was written in a sandbox.
+pub struct Written<W: Write> {
+    builder: tar::Builder<io::BufWriter<W>>,
+    /// A file with many names is kept once: otherwise a small disk could fill that of the host.
+    linked: HashMap<u64, PathBuf>,
+}
+
+impl<W: Write> Written<W> {
+    /// An empty one.
+    pub fn new(archive: W) -> Self {
+        let mut builder = tar::Builder::new(io::BufWriter::new(archive));
+        builder.follow_symlinks(false);
+        Self { builder, linked: HashMap::new() }
+    }
+
+    /// Adds a file, directory or link, but not what is in it. `name` is its path inside, relative to the root.
+    pub fn add(&mut self, path: &Path, name: &Path) -> io::Result<()> {
+        let metadata = fs::symlink_metadata(path)?;
+        let has_names = metadata.is_file() && metadata.nlink() > 1;
+        let first_name = if has_names { self.linked.get(&metadata.ino()) } else { None };
+        if let Some(first_name) = first_name {
+            let mut header = tar::Header::new_gnu();
+            header.set_metadata(&metadata);
+            header.set_entry_type(tar::EntryType::Link);
+            header.set_size(0);
+            return self.builder.append_link(&mut header, name, first_name);
+        }
+        if has_names {
+            self.linked.insert(metadata.ino(), name.to_owned());
+        }
+        if metadata.is_file() {
+            // Opened first: the archive gets the mode that the file has after that.
+            return self.builder.append_file(name, &mut with_rights(path, || File::open(path))?);
+        }
+        self.builder.append_path_with_name(path, name)
+    }
+
+    /// Ends the archive.
+    pub fn finish(self) -> io::Result<()> {
+        self.builder.into_inner()?.flush()
+    }
+}
+
+/// Does something with a file or directory that a program may have closed even to its owner, who is the one to look at
+/// it now. What a program writes must be seen whatever it does.
+pub fn with_rights<T>(path: &Path, mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    match action() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        result => return result,
+    }
+    let before = fs::symlink_metadata(path)?.permissions();
+    fs::set_permissions(path, fs::Permissions::from_mode(before.mode() | 0o700))?;
+    let result = action();
+    fs::set_permissions(path, before)?;
+    result
+}
+
+/// Removes a file, or a directory with all that is in it. What is not there is fine.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,193 @@
+//! From a spec to what the engine is asked for.
+
+use std::collections::HashMap;
+
+use bollard::models::{
+    ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
+    MountBindOptions, MountBindOptionsPropagationEnum, MountType, MountVolumeOptions, ResourcesUlimits,
+};
+use menace_inside::protocol::{FIRST, PLACE};
+use menace_model::sandbox::{Access, Limits, SandboxSpec, User, WORKSPACE, Workspace};
+
+/// The directory of our program inside.
+pub(super) const OURS: &str = "/.menace";
+
+/// Where its files are, outside of the container's own layer.
+pub(super) struct Volumes {
+    /// For `/workspace`.
+    pub(super) workspace: Option<String>,
+    /// For our program, where nothing can be put into the layer.
+    pub(super) ours: Option<String>,
+}
+
+impl Volumes {
+    /// Those that a sandbox needs, by their names.
+    pub(super) fn of(spec: &SandboxSpec, id: &str) -> Self {
+        let has_volume = !matches!(spec.workspace, Workspace::ReadWrite(_)) && spec.limits.disk.is_none();
+        Self {
+            workspace: has_volume.then(|| format!("{id}-workspace")),
+            ours: is_read_only(spec).then(|| format!("{id}-ours")),
+        }
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &String> {
+        self.workspace.iter().chain(&self.ours)
+    }
+
+    pub(super) fn mounts(&self, access: Access) -> Vec<Mount> {
+        let workspace = self.workspace.as_ref().map(|name| volume(name, WORKSPACE, Access::ReadWrite));
+        let ours = self.ours.as_ref().map(|name| volume(name, OURS, access));
+        workspace.into_iter().chain(ours).collect()
+    }
+}
+
+/// The engine has no limit for what is written to a container's layer. Where one is asked for, nothing can be written there.
+pub(super) fn is_read_only(spec: &SandboxSpec) -> bool {
+    spec.read_only_root || spec.limits.disk.is_some()
+}
+
+/// As the engine writes users.
+pub(super) fn user_text(user: User) -> String {
+    format!("{}:{}", user.uid, user.gid)
+}
+
+/// The container of a sandbox. `copied` is how many bytes of the host are copied into it.
+pub(super) fn container(
+    spec: &SandboxSpec,
+    image: &str,
+    volumes: &Volumes,
+    labels: HashMap<String, String>,
+    copied: u64,
+) -> ContainerCreateBody {
+    ContainerCreateBody {
+        image: Some(image.to_owned()),
+        hostname: Some("sandbox".into()),
+        user: Some(user_text(spec.user)),
+        entrypoint: Some(vec![PLACE.into(), FIRST.into()]),
+        cmd: Some(Vec::new()),
+        working_dir: Some("/".into()),
+        labels: Some(labels),
+        host_config: Some(host_config(spec, volumes, copied)),
+        ..ContainerCreateBody::default()
+    }
+}
+
+fn host_config(spec: &SandboxSpec, volumes: &Volumes, copied: u64) -> HostConfig {
+    let limits = &spec.limits;
+    let memory = i64::try_from(limits.effective_memory()).ok();
+    HostConfig {
+        memory,
+        // As much together with swap: there is none.
+        memory_swap: memory,
+        nano_cpus: limits.cpus.map(nano_cpus),
+        pids_limit: i64::try_from(limits.effective_pids() + OUR_PROCESSES).ok(),
+        ulimits: Some(vec![
+            ulimit("nofile", limits.open_files),
+            // With 0 a program of the host that takes cores from the kernel would still be started; with 1 it is not.
+            ulimit("core", 1),
+        ]),
+        network_mode: Some("none".into()),
+        // An engine lets everybody have the ports of root.
+        sysctls: Some(HashMap::from([("net.ipv4.ip_unprivileged_port_start".into(), "1024".into())])),
+        ipc_mode: Some("private".into()),
+        cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
+        cap_drop: Some(vec!["ALL".into()]),
+        // Without another word the engine adds its own seccomp profile.
+        security_opt: Some(vec!["no-new-privileges".into()]),
+        readonly_rootfs: Some(is_read_only(spec)),
+        tmpfs: is_read_only(spec).then(|| memory_disks(spec, copied)),
+        mounts: Some(mounts(spec, volumes)),
+        // Our first process reaps what others leave.
+        init: Some(false),
+        // It says nothing.
+        log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
+        ..HostConfig::default()
+    }
+}
+
+/// The first process and the leader of a command are ours and do not count.
+pub(super) const OUR_PROCESSES: u64 = 2;
+
+/// As the engine counts shares of processors.
+pub(super) fn nano_cpus(cpus: f64) -> i64 {
+    #[expect(clippy::cast_possible_truncation, reason = "the number of processors was checked and is small")]
+    {
+        (cpus * 1e9) as i64
+    }
+}
+
+/// Disks in memory, whose sizes together are the limit: an engine knows no other quota that works everywhere.
+fn memory_disks(spec: &SandboxSpec, copied: u64) -> HashMap<String, String> {
+    let User { uid, gid } = spec.user;
+    let disk = spec.limits.disk.unwrap_or_else(|| spec.limits.effective_disk());
+    let options = |size: u64, who: &str| {
+        // An empty file takes memory of the kernel that no limit in bytes counts.
+        format!("rw,exec,nosuid,nodev,size={size},nr_inodes={},{who}", size / 1024)
+    };
+    let shared = options(disk / 8, "mode=1777");
+    let mut disks = HashMap::from([("/dev/shm".to_owned(), shared.clone())]);
+    if spec.limits.disk.is_none() {
+        disks.insert("/tmp".to_owned(), options(disk, "mode=1777"));
+        return disks;
+    }
+    disks.insert("/tmp".to_owned(), shared);
+    if !matches!(spec.workspace, Workspace::ReadWrite(_)) {
+        let size = disk - disk / 4 + copied;
+        disks.insert(WORKSPACE.to_owned(), options(size, &format!("mode=755,uid={uid},gid={gid}")));
+    }
+    disks
+}
+
+fn mounts(spec: &SandboxSpec, volumes: &Volumes) -> Vec<Mount> {
+    let mut mounts = volumes.mounts(Access::ReadOnly);
+    if let Workspace::ReadWrite(directory) = &spec.workspace {
+        mounts.push(bind(&directory.to_string_lossy(), WORKSPACE, Access::ReadWrite));
+    }
+    mounts.extend(
+        spec.mounts.iter().map(|mount| {
+            bind(&mount.source.to_string_lossy(), &mount.target.to_string_lossy(), mount.access)
+        }),
+    );
+    mounts
+}
+
+fn volume(name: &str, target: &str, access: Access) -> Mount {
+    Mount {
+        typ: Some(MountType::VOLUME),
+        source: Some(name.to_owned()),
+        target: Some(target.to_owned()),
+        read_only: Some(access == Access::ReadOnly),
+        // What the image has there is not the user's.
+        volume_options: Some(MountVolumeOptions { no_copy: Some(true), ..MountVolumeOptions::default() }),
+        ..Mount::default()
+    }
+}
+
+fn bind(source: &str, target: &str, access: Access) -> Mount {
+    Mount {
+        typ: Some(MountType::BIND),
+        source: Some(source.to_owned()),
+        target: Some(target.to_owned()),
+        read_only: Some(access == Access::ReadOnly),
+        bind_options: Some(MountBindOptions {
+            propagation: Some(MountBindOptionsPropagationEnum::PRIVATE),
+            // What is mounted below would stay writable.
+            non_recursive: Some(true),
+            ..MountBindOptions::default()
+        }),
+        ..Mount::default()
+    }
+}
+
+fn ulimit(name: &str, value: u64) -> ResourcesUlimits {
+    let value = i64::try_from(value).ok();
+    ResourcesUlimits { name: Some(name.into()), soft: value, hard: value }
+}
+
+/// What cannot be kept and was not asked for.
+pub(super) fn left_out(limits: &Limits) -> Vec<String> {
+    if limits.disk.is_some() {
+        return Vec::new();
+    }
+    vec!["limit the bytes of files: the engine has no quota, so without a limit that was asked for there is none".into()]
+}

@@ -1,0 +1,251 @@
+//! Makes the container of a sandbox: nothing of it is left if that fails.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bollard::body_full;
+use bollard::models::{ContainerCreateBody, HostConfig, VolumeCreateRequest};
+use bollard::query_parameters::{
+    CreateContainerOptions, RenameContainerOptions, StartContainerOptions, UploadToContainerOptions,
+};
+use menace_inside::protocol::PLACE;
+use menace_model::sandbox::{Access, SandboxSpec, User, WORKSPACE, Workspace};
+
+use super::adopt::name_of;
+use super::configuration::{Volumes, container, user_text};
+use super::engine::{Engine, is_missing};
+use super::handle::Handle;
+use super::janitor::{Janitor, remove, remove_container};
+use super::labels::labels;
+use super::work::unpack;
+use super::{check, host_files};
+use crate::SandboxError;
+
+/// Our program, which needs nothing of an image.
+const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/menace-inside"));
+
+/// What a container is made with.
+pub(super) struct Maker<'a> {
+    pub(super) engine: &'a Arc<Engine>,
+    pub(super) janitor: &'a Arc<Janitor>,
+    pub(super) owner: &'a str,
+    pub(super) default_image: &'a str,
+}
+
+/// A container that runs.
+pub(super) struct Made {
+    pub(super) handle: Handle,
+    pub(super) spec: SandboxSpec,
+    /// The variables of its image.
+    pub(super) environment: Vec<String>,
+    /// When all files of the host had been copied into it.
+    pub(super) since: Option<i128>,
+}
+
+/// Removes what was made so far if nobody waits for it any more.
+struct Unfinished<'a> {
+    janitor: &'a Janitor,
+    id: &'a str,
+    is_finished: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.janitor.remove_later(self.id);
+        }
+    }
+}
+
+impl Maker<'_> {
+    /// Makes a container and starts it.
+    pub(super) async fn make(&self, mut spec: SandboxSpec) -> Result<Made, SandboxError> {
+        check::check(&mut spec, self.engine)?;
+        let id = new_id();
+        let labels = labels(self.owner, &id, &spec)?;
+        let image = spec.image.clone().unwrap_or_else(|| self.default_image.to_owned());
+        let environment = self.environment_of(&image).await?;
+        let mut unfinished = Unfinished { janitor: self.janitor, id: &id, is_finished: false };
+        let made = self.make_parts(&spec, &id, &image, labels).await;
+        unfinished.is_finished = true;
+        match made {
+            Ok((handle, since)) => Ok(Made { handle, spec, environment, since }),
+            Err(error) => {
+                remove(&self.engine.docker, &id).await.map_err(|error| {
+                    self.engine.failed("remove a container that could not be made", error)
+                })?;
+                Err(error)
+            }
+        }
+    }
+
+    /// The variables that an image has for its programs.
+    async fn environment_of(&self, image: &str) -> Result<Vec<String>, SandboxError> {
+        match self.engine.docker.inspect_image(image).await {
+            Ok(found) => Ok(found.config.and_then(|config| config.env).unwrap_or_default()),
+            Err(error) if is_missing(&error) => Err(SandboxError::Refused {
+                problem: format!("the engine has no image {image}"),
+                hint: format!("docker pull {image}, or build the image of docker/Dockerfile.sandbox"),
+            }),
+            Err(error) => Err(self.engine.failed("look for an image", error)),
+        }
+    }
+
+    async fn make_parts(
+        &self,
+        spec: &SandboxSpec,
+        id: &str,
+        image: &str,
+        labels: HashMap<String, String>,
+    ) -> Result<(Handle, Option<i128>), SandboxError> {
+        let files = match &spec.workspace {
+            Workspace::CopyOnWrite(directory) => Some((directory.clone(), host_files::below(directory)?)),
+            Workspace::Empty | Workspace::ReadWrite(_) => None,
+        };
+        let copied = files.as_ref().map_or(0, |(_, files)| host_files::size(files));
+        let volumes = Volumes::of(spec, id);
+        self.make_volumes(&volumes, &labels).await?;
+        if volumes.ours.is_some() {
+            self.fill_volumes(spec, image, &volumes, &labels).await?;
+        }
+        let is_filled = volumes.ours.is_some();
+        let body = container(spec, image, &volumes, labels, copied);
+        let container = self.create(Some(name_of(id, None)), body).await?;
+        if !is_filled {
+            self.upload(&container, spec.user).await?;
+        }
+        self.start(&container).await?;
+        let handle = Handle {
+            engine: Arc::clone(self.engine),
+            id: id.to_owned(),
+            container,
+            user: user_text(spec.user),
+            is_destroyed: AtomicBool::new(false),
+            is_paused: AtomicBool::new(false),
+        };
+        let handle = Arc::new(handle);
+        let since = match files {
+            None => None,
+            Some((directory, files)) => Some(self.copy(&handle, directory, files).await?),
+        };
+        let handle = Arc::into_inner(handle).ok_or_else(|| SandboxError::Gone { id: id.to_owned() })?;
+        Ok((handle, since))
+    }
+
+    async fn make_volumes(
+        &self,
+        volumes: &Volumes,
+        labels: &HashMap<String, String>,
+    ) -> Result<(), SandboxError> {
+        for name in volumes.names() {
+            let request = VolumeCreateRequest {
+                name: Some(name.clone()),
+                labels: Some(labels.clone()),
+                ..VolumeCreateRequest::default()
+            };
+            let made = self.engine.docker.create_volume(request).await;
+            made.map_err(|error| self.engine.failed("make a volume", error))?;
+        }
+        Ok(())
+    }
+
+    /// Into a container whose root is read-only nothing can be put. So another one, which never runs, has its volumes first.
+    async fn fill_volumes(
+        &self,
+        spec: &SandboxSpec,
+        image: &str,
+        volumes: &Volumes,
+        labels: &HashMap<String, String>,
+    ) -> Result<(), SandboxError> {
+        let body = ContainerCreateBody {
+            image: Some(image.to_owned()),
+            entrypoint: Some(vec![PLACE.into()]),
+            labels: Some(labels.clone()),
+            host_config: Some(HostConfig {
+                mounts: Some(volumes.mounts(Access::ReadWrite)),
+                network_mode: Some("none".into()),
+                ..HostConfig::default()
+            }),
+            ..ContainerCreateBody::default()
+        };
+        let container = self.create(None, body).await?;
+        self.upload(&container, spec.user).await?;
+        remove_container(&self.engine.docker, &container)
+            .await
+            .map_err(|error| self.engine.failed("remove a container", error))
+    }
+
+    async fn create(&self, name: Option<String>, body: ContainerCreateBody) -> Result<String, SandboxError> {
+        let options = CreateContainerOptions { name, ..CreateContainerOptions::default() };
+        let made = self.engine.docker.create_container(Some(options), body).await;
+        Ok(made.map_err(|error| self.engine.failed("make a container", error))?.id)
+    }
+
+    async fn upload(&self, container: &str, user: User) -> Result<(), SandboxError> {
+        let archive = archive(user).map_err(SandboxError::io("pack the program for containers"))?;
+        let options = UploadToContainerOptions { path: "/".into(), ..UploadToContainerOptions::default() };
+        let body = body_full(archive.into());
+        let put = self.engine.docker.upload_to_container(container, Some(options), body).await;
+        put.map_err(|error| self.engine.failed("put our program into a container", error))
+    }
+
+    async fn start(&self, container: &str) -> Result<(), SandboxError> {
+        let started = self.engine.docker.start_container(container, None::<StartContainerOptions>).await;
+        started.map_err(|error| self.engine.failed("start a container", error))
+    }
+
+    /// Copies files of the host, and writes down when that was done: the name is all of a container that can still be
+    /// changed, and whoever takes the sandbox over needs to know.
+    async fn copy(
+        &self,
+        handle: &Arc<Handle>,
+        directory: std::path::PathBuf,
+        files: Vec<(std::path::PathBuf, std::fs::Metadata)>,
+    ) -> Result<i128, SandboxError> {
+        let (mut archive, packing) = host_files::packing(directory, files)?;
+        let unpacked = unpack(handle, Path::new(WORKSPACE), &mut archive).await;
+        drop(archive);
+        packing.await.map_err(|error| SandboxError::io("pack a directory")(error.into()))??;
+        let since = unpacked?;
+        let options = RenameContainerOptions { name: name_of(&handle.id, Some(since)) };
+        let renamed = self.engine.docker.rename_container(&handle.container, options).await;
+        renamed.map_err(|error| self.engine.failed("name a container", error))?;
+        Ok(since)
+    }
+}
+
+/// Our program, and the places where a user can write.
+fn archive(user: User) -> std::io::Result<Vec<u8>> {
+    let mut builder = tar::Builder::new(Vec::with_capacity(PROGRAM.len() + (16 << 10)));
+    let root = User { uid: 0, gid: 0 };
+    let mut add = |name: &str, mode: u32, owner: User, content: Option<&[u8]>| {
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(if content.is_some() {
+            tar::EntryType::Regular
+        } else {
+            tar::EntryType::Directory
+        });
+        header.set_mode(mode);
+        header.set_uid(owner.uid.into());
+        header.set_gid(owner.gid.into());
+        header.set_size(content.map_or(0, |content| content.len() as u64));
+        builder.append_data(&mut header, name, content.unwrap_or_default())
+    };
+    add(".menace/", 0o755, root, None)?;
+    add(PLACE.trim_start_matches('/'), 0o555, root, Some(PROGRAM))?;
+    add(&format!("{}/", WORKSPACE.trim_start_matches('/')), 0o755, user, None)?;
+    add("tmp/", 0o1777, root, None)?;
+    builder.into_inner()
+}
+
+/// A name that no other sandbox has: 96 random bits.
+fn new_id() -> String {
+    let mut bytes = [0; 12];
+    // The kernel's random numbers do not block or fail after the machine has started.
+    rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
+        .expect("the kernel has random numbers");
+    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sb-{digits}")
+}

@@ -1,0 +1,121 @@
+//! The connection to an engine, and what its errors mean.
+
+use std::io;
+use std::path::Path;
+
+use bollard::errors::Error;
+use bollard::models::SystemInfo;
+use bollard::{API_DEFAULT_VERSION, Docker};
+
+use super::options::DockerOptions;
+use crate::SandboxError;
+
+/// How many seconds an engine may take to begin to answer. Removing many containers at once on a busy machine takes a while.
+const PATIENCE: u64 = 60;
+
+/// An engine that has answered once.
+pub(super) struct Engine {
+    pub(super) docker: Docker,
+    pub(super) info: SystemInfo,
+    host: String,
+}
+
+impl Engine {
+    /// Connects, and asks for what the engine can do.
+    pub(super) async fn connect(options: &DockerOptions) -> Result<Self, SandboxError> {
+        let unreachable = |error| unreachable(&options.host, &error);
+        let docker = client(options)?.negotiate_version().await.map_err(unreachable)?;
+        let info = docker.info().await.map_err(unreachable)?;
+        Ok(Self { docker, info, host: options.host.clone() })
+    }
+
+    /// Whether it runs on this machine, so that paths here are paths there.
+    pub(super) fn is_local(&self) -> bool {
+        self.host.starts_with("unix://")
+    }
+
+    /// Whether users inside are others outside.
+    pub(super) fn maps_users(&self) -> bool {
+        self.has_security_option("userns") || self.has_security_option("rootless")
+    }
+
+    pub(super) fn has_security_option(&self, name: &str) -> bool {
+        let begins = |option: &String| {
+            option.strip_prefix("name=").is_some_and(|rest| rest.split(',').next() == Some(name))
+        };
+        self.info.security_options.iter().flatten().any(begins)
+    }
+
+    /// Why something could not be done.
+    pub(super) fn failed(&self, action: &'static str, error: Error) -> SandboxError {
+        match error {
+            Error::DockerResponseServerError { message, .. } => {
+                SandboxError::Io { action, source: io::Error::other(message) }
+            }
+            Error::DockerStreamError { error } => {
+                SandboxError::Io { action, source: io::Error::other(error) }
+            }
+            other => unreachable(&self.host, &other),
+        }
+    }
+}
+
+/// Whether an answer says that something is not there.
+pub(super) fn is_missing(error: &Error) -> bool {
+    matches!(error, Error::DockerResponseServerError { status_code: 404, .. })
+}
+
+/// Whether an answer says that something is in a state in which this cannot be done.
+pub(super) fn is_conflict(error: &Error) -> bool {
+    matches!(error, Error::DockerResponseServerError { status_code: 409, .. })
+}
+
+fn unreachable(host: &str, error: &Error) -> SandboxError {
+    SandboxError::Unsupported {
+        what: format!("talk to the Docker engine at {host}"),
+        source: io::Error::other(reason(error)),
+        hint: "start dockerd, or set DOCKER_HOST to where an engine listens".into(),
+    }
+}
+
+/// The whole chain: the outermost error says only that a request failed.
+fn reason(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}
+
+fn client(options: &DockerOptions) -> Result<Docker, SandboxError> {
+    let host = options.host.as_str();
+    let made = if let Some(path) = host.strip_prefix("unix://") {
+        Docker::connect_with_unix(path, PATIENCE, API_DEFAULT_VERSION)
+    } else if !host.starts_with("tcp://") {
+        return Err(SandboxError::Refused {
+            problem: format!("cannot talk to a Docker engine at {host}"),
+            hint: "DOCKER_HOST is unix:///path or tcp://host:port".into(),
+        });
+    } else if let Some(directory) = &options.tls {
+        return with_tls(host, directory);
+    } else {
+        Docker::connect_with_http(host, PATIENCE, API_DEFAULT_VERSION)
+    };
+    made.map_err(|error| unreachable(host, &error))
+}
+
+fn with_tls(host: &str, directory: &Path) -> Result<Docker, SandboxError> {
+    // There is one provider in the whole program. Whoever was here first has installed the same.
+    drop(rustls::crypto::ring::default_provider().install_default());
+    let [key, certificate, authority] = ["key.pem", "cert.pem", "ca.pem"].map(|name| directory.join(name));
+    for path in [&key, &certificate, &authority] {
+        std::fs::File::open(path).map_err(|source| SandboxError::HostPath { path: path.clone(), source })?;
+    }
+    Docker::connect_with_ssl(host, &key, &certificate, &authority, PATIENCE, API_DEFAULT_VERSION)
+        .map_err(|error| unreachable(host, &error))
+}

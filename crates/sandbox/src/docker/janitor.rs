@@ -1,0 +1,126 @@
+//! Removes what belongs to sandboxes, also when nobody waits for it.
+//!
+//! A sandbox that is dropped is removed by a thread with connections of its own: the runtime of whoever dropped it may end
+//! before the engine has answered.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use bollard::Docker;
+use bollard::errors::Error;
+use bollard::query_parameters::{
+    ListContainersOptions, ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
+};
+
+use super::engine::{Engine, is_conflict, is_missing};
+use super::labels::{SANDBOX, filter};
+use super::options::DockerOptions;
+use crate::SandboxError;
+
+/// How often something is tried again that somebody else is about to do, and how long in between.
+const ATTEMPTS: u32 = 100;
+const BETWEEN: Duration = Duration::from_millis(50);
+
+/// Removes everything that has the label of a sandbox: its container and its volumes. What is not there is fine.
+pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), Error> {
+    let options = ListContainersOptions {
+        all: true,
+        filters: Some(filter(SANDBOX, id)),
+        ..ListContainersOptions::default()
+    };
+    for container in docker.list_containers(Some(options)).await? {
+        remove_container(docker, container.id.as_deref().unwrap_or_default()).await?;
+    }
+    let options = ListVolumesOptions { filters: Some(filter(SANDBOX, id)) };
+    for volume in docker.list_volumes(Some(options)).await?.volumes.unwrap_or_default() {
+        remove_volume(docker, &volume.name).await?;
+    }
+    Ok(())
+}
+
+/// Kills and removes a container, and waits for that.
+pub(super) async fn remove_container(docker: &Docker, container: &str) -> Result<(), Error> {
+    for _ in 0..ATTEMPTS {
+        let options = RemoveContainerOptions { force: true, v: true, link: false };
+        match docker.remove_container(container, Some(options)).await {
+            Err(error) if is_missing(&error) => return Ok(()),
+            // Somebody removes it already.
+            Err(error) if is_conflict(&error) => tokio::time::sleep(BETWEEN).await,
+            result => return result,
+        }
+    }
+    Err(never_done(container))
+}
+
+/// Removes a volume.
+pub(super) async fn remove_volume(docker: &Docker, volume: &str) -> Result<(), Error> {
+    for _ in 0..ATTEMPTS {
+        match docker.remove_volume(volume, None::<RemoveVolumeOptions>).await {
+            Err(error) if is_missing(&error) => return Ok(()),
+            // A container that has it is being removed.
+            Err(error) if is_conflict(&error) => tokio::time::sleep(BETWEEN).await,
+            result => return result,
+        }
+    }
+    Err(never_done(volume))
+}
+
+fn never_done(what: &str) -> Error {
+    Error::DockerStreamError { error: format!("{what} is in use and could not be removed") }
+}
+
+/// Removes what was dropped. It ends when it is dropped itself, after everything is removed.
+pub(super) struct Janitor {
+    work: Mutex<Option<Sender<String>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Janitor {
+    /// Starts one.
+    pub(super) fn start(options: &DockerOptions) -> Result<Arc<Self>, SandboxError> {
+        let (work, pending) = channel();
+        let options = options.clone();
+        let thread = std::thread::Builder::new()
+            .name("menace-janitor".into())
+            .spawn(move || work_through(&pending, &options))
+            .map_err(SandboxError::io("start a thread"))?;
+        Ok(Arc::new(Self { work: Mutex::new(Some(work)), thread: Mutex::new(Some(thread)) }))
+    }
+
+    /// Removes a sandbox some time soon.
+    pub(super) fn remove_later(&self, id: &str) {
+        let work = self.work.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(work) = work.as_ref() {
+            // The thread lives as long as there is somebody who can send to it.
+            drop(work.send(id.to_owned()));
+        }
+    }
+}
+
+impl Drop for Janitor {
+    fn drop(&mut self) {
+        drop(self.work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take());
+        let thread = self.thread.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::warn!("the thread that removes sandboxes has panicked");
+        }
+    }
+}
+
+fn work_through(pending: &Receiver<String>, options: &DockerOptions) {
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+        tracing::warn!("nobody can remove sandboxes that are dropped: no runtime could be made");
+        return;
+    };
+    for id in pending {
+        let removed = runtime.block_on(async {
+            let engine = Engine::connect(options).await?;
+            remove(&engine.docker, &id).await.map_err(|error| engine.failed("remove a container", error))
+        });
+        if let Err(error) = removed {
+            tracing::warn!("failed to remove sandbox {id}, which was dropped: {error}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! The Docker backend: containers of an engine that speaks the Engine API, which Podman does too.
+//!
+//! The engine makes containers, limits and freezes them. What it cannot do is done by a program of ours inside
+//! (`crates/inside`), which is the first process of every container and leads every command in it; docs/design/016 says
+//! why.
+
+mod adopt;
+mod backend;
+mod blocking;
+mod capabilities;
+mod changes;
+mod check;
+mod clean_up;
+mod configuration;
+mod connection;
+mod container;
+mod engine;
+mod feeding;
+mod handle;
+mod host_files;
+mod images;
+mod janitor;
+mod labels;
+mod link;
+mod options;
+mod process;
+mod sandbox;
+mod stats;
+mod work;
+
+pub use backend::DockerBackend;
+pub use clean_up::{CleanUp, clean_up};
+pub use images::{DEFAULT_IMAGE, build_image, import_image};
+pub use options::DockerOptions;

@@ -1,0 +1,266 @@
+//! One container, as its caller holds it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_trait::async_trait;
+use bollard::models::ContainerUpdateBody;
+use bollard::query_parameters::StartContainerOptions;
+use menace_inside::protocol::{Inspection, Order};
+use menace_model::faults::FaultCount;
+use menace_model::network::{NetworkReport, NetworkSpec};
+use menace_model::sandbox::{
+    ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Limits, LimitsChange, SandboxSpec,
+    Stats,
+};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::capabilities::in_use;
+use super::changes::Changes;
+use super::configuration::{OUR_PROCESSES, left_out, nano_cpus};
+use super::engine::is_conflict;
+use super::handle::Handle;
+use super::janitor::{Janitor, remove};
+use super::process::DockerProcess;
+use super::{check, connection, stats, work};
+use crate::environment::BaseEnvironment;
+use crate::native::namespaces_of_this_process;
+use crate::{Connection, Process, Sandbox, SandboxError, Snapshot, Watch};
+
+/// A container.
+pub(super) struct DockerSandbox {
+    pub(super) handle: Arc<Handle>,
+    spec: SandboxSpec,
+    environment: BaseEnvironment,
+    /// When the files of the host had been copied into it.
+    since: Option<i128>,
+    janitor: Arc<Janitor>,
+}
+
+impl DockerSandbox {
+    pub(super) fn new(
+        handle: Handle,
+        spec: SandboxSpec,
+        environment: BaseEnvironment,
+        since: Option<i128>,
+        janitor: Arc<Janitor>,
+    ) -> Self {
+        Self { handle: Arc::new(handle), spec, environment, since, janitor }
+    }
+
+    async fn start_process(&self, request: ExecRequest) -> Result<DockerProcess, SandboxError> {
+        DockerProcess::start(&self.handle, &self.spec, &self.environment, request).await
+    }
+
+    async fn look(&self) -> Result<Changes, SandboxError> {
+        Changes::look(&self.handle, &self.spec, self.since).await
+    }
+}
+
+impl Drop for DockerSandbox {
+    fn drop(&mut self) {
+        if !self.handle.is_destroyed.swap(true, Ordering::AcqRel) {
+            self.janitor.remove_later(&self.handle.id);
+        }
+    }
+}
+
+#[async_trait]
+impl Sandbox for DockerSandbox {
+    fn id(&self) -> &str {
+        &self.handle.id
+    }
+
+    async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
+        self.start_process(request).await?.collect(self.spec.limits.output).await
+    }
+
+    async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError> {
+        let mut process = self.start_process(request).await?;
+        process.wait_until_started().await?;
+        Ok(Box::new(process))
+    }
+
+    async fn put(
+        &self,
+        directory: &Path,
+        archive: &mut (dyn AsyncRead + Send + Unpin),
+    ) -> Result<(), SandboxError> {
+        work::unpack(&self.handle, directory, archive).await.map(drop)
+    }
+
+    async fn get(
+        &self,
+        path: &Path,
+        archive: &mut (dyn AsyncWrite + Send + Unpin),
+    ) -> Result<(), SandboxError> {
+        work::pack(&self.handle, &Order::Pack { path: path.to_owned() }, path, archive).await
+    }
+
+    async fn stats(&self) -> Result<Stats, SandboxError> {
+        let counted = stats::stats(&self.handle, self.spec.limits.cpus.is_some()).await?;
+        // In a frozen container nobody can count files.
+        if self.handle.is_paused() {
+            return Ok(counted);
+        }
+        let disk_bytes = Some(work::inspect(&self.handle).await?.disk_bytes);
+        Ok(Stats { disk_bytes, ..counted })
+    }
+
+    async fn changes(&self) -> Result<FileChanges, SandboxError> {
+        Ok(self.look().await?.files())
+    }
+
+    async fn isolation(&self) -> Result<Isolation, SandboxError> {
+        let inspection = work::inspect(&self.handle).await?;
+        let mut left_out = left_out(&self.spec.limits);
+        let differs = differences(&self.handle, &inspection, &mut left_out)?;
+        Ok(Isolation {
+            user_ns: differs("user"),
+            mount_ns: differs("mnt"),
+            pid_ns: differs("pid"),
+            net_ns: differs("net"),
+            ipc_ns: differs("ipc"),
+            uts_ns: differs("uts"),
+            cgroup_ns: differs("cgroup"),
+            time_ns: differs("time"),
+            no_capabilities: inspection.capabilities == 0,
+            no_new_privs: inspection.no_new_privs,
+            seccomp: inspection.seccomp_mode == 2,
+            landlock_abi: 0,
+            controllers: in_use(&self.handle.engine, &self.spec.limits),
+            left_out,
+        })
+    }
+
+    async fn network(&self) -> Result<NetworkReport, SandboxError> {
+        Ok(NetworkReport::default())
+    }
+
+    async fn change_network(&self, _spec: NetworkSpec) -> Result<(), SandboxError> {
+        Err(SandboxError::Refused {
+            problem: "a container has no network that could be changed".into(),
+            hint: "use the native backend, and make the sandbox with a network".into(),
+        })
+    }
+
+    async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError> {
+        Ok(Vec::new())
+    }
+
+    async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
+        work::files(&self.handle, work).await
+    }
+
+    async fn watch(&self, path: &Path) -> Result<Box<dyn Watch>, SandboxError> {
+        Ok(Box::new(work::watch(&self.handle, path).await?))
+    }
+
+    async fn connect(&self, port: u16) -> Result<Box<dyn Connection>, SandboxError> {
+        Ok(Box::new(connection::connect(&self.handle, port).await?))
+    }
+
+    async fn change_limits(&self, change: LimitsChange) -> Result<(), SandboxError> {
+        let LimitsChange { memory, cpus, pids } = change;
+        let disk = self.spec.limits.disk;
+        let memory_then = memory.or(self.spec.limits.memory);
+        let limits = Limits { memory: memory_then, cpus, pids, disk, ..Limits::default() };
+        check::limits(&limits, &self.handle.engine)?;
+        self.handle.check_alive()?;
+        let memory = memory.and_then(|bytes| i64::try_from(bytes).ok());
+        let body = ContainerUpdateBody {
+            memory,
+            memory_swap: memory,
+            nano_cpus: cpus.map(nano_cpus),
+            pids_limit: pids.and_then(|count| i64::try_from(count + OUR_PROCESSES).ok()),
+            ..ContainerUpdateBody::default()
+        };
+        match self.handle.engine.docker.update_container(&self.handle.container, body).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.handle.failed("change limits of a container", error).await),
+        }
+    }
+
+    /// The container goes on with nothing but our first process in it, so that files in memory stay too.
+    async fn stop(&self) -> Result<(), SandboxError> {
+        self.resume().await?;
+        self.handle.empty().await
+    }
+
+    async fn start(&self) -> Result<(), SandboxError> {
+        self.handle.check_alive()?;
+        if self.handle.state().await?.running == Some(true) {
+            return Ok(());
+        }
+        // The engine was started again, for example.
+        let container = &self.handle.container;
+        match self.handle.engine.docker.start_container(container, None::<StartContainerOptions>).await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.handle.failed("start a container", error).await),
+        }
+    }
+
+    async fn pause(&self) -> Result<(), SandboxError> {
+        self.handle.check_alive()?;
+        if self.handle.is_paused.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        match self.handle.engine.docker.pause_container(&self.handle.container).await {
+            Ok(()) => Ok(()),
+            Err(error) => {
+                self.handle.is_paused.store(false, Ordering::Release);
+                Err(self.handle.failed("pause a container", error).await)
+            }
+        }
+    }
+
+    async fn resume(&self) -> Result<(), SandboxError> {
+        self.handle.check_alive()?;
+        if !self.handle.is_paused.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
+        match self.handle.engine.docker.unpause_container(&self.handle.container).await {
+            Ok(()) => Ok(()),
+            // Somebody else has let it go on.
+            Err(error) if is_conflict(&error) => self.handle.look().await.map(drop),
+            Err(error) => Err(self.handle.failed("resume a container", error).await),
+        }
+    }
+
+    async fn snapshot(&self) -> Result<Snapshot, SandboxError> {
+        self.look().await?.snapshot(&self.handle, &self.spec).await
+    }
+
+    async fn destroy(&self) -> Result<(), SandboxError> {
+        if self.handle.is_destroyed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        let engine = &self.handle.engine;
+        let removed = remove(&engine.docker, &self.handle.id).await;
+        removed.map_err(|error| {
+            // Whoever asks again is to get another chance.
+            self.handle.is_destroyed.store(false, Ordering::Release);
+            engine.failed("remove a container", error)
+        })
+    }
+}
+
+/// Says which namespaces are not those of this process. Of those of another machine nobody here knows.
+fn differences(
+    handle: &Handle,
+    inspection: &Inspection,
+    left_out: &mut Vec<String>,
+) -> Result<impl Fn(&str) -> bool + use<>, SandboxError> {
+    let host = if handle.engine.is_local() {
+        namespaces_of_this_process().map_err(SandboxError::io("look at the namespaces of this process"))?
+    } else {
+        left_out.push("compare namespaces with those of the engine's host, which is another machine".into());
+        Vec::new()
+    };
+    let inside = inspection.namespaces.clone();
+    Ok(move |kind: &str| {
+        let of = |all: &[(String, u64)]| all.iter().find(|(name, _)| name == kind).map(|(_, inode)| *inode);
+        matches!((of(&inside), of(&host)), (Some(inside), Some(outside)) if inside != outside)
+    })
+}

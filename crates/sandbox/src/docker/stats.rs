@@ -1,0 +1,73 @@
+//! What a container takes, as the engine counts it.
+
+use bollard::models::{ContainerCpuStats, ContainerStatsResponse};
+use bollard::query_parameters::StatsOptions;
+use futures_util::StreamExt;
+use menace_model::sandbox::{Stats, Usage};
+
+use super::handle::Handle;
+use crate::SandboxError;
+
+/// What it takes now. `has_quota` is whether anybody could have had to wait for a share of the processors.
+pub(super) async fn stats(handle: &Handle, has_quota: bool) -> Result<Stats, SandboxError> {
+    let counted = ask(handle).await?;
+    let (user, system) = counted.cpu_stats.as_ref().and_then(processor_time).unzip();
+    let throttled = counted.cpu_stats.as_ref().and_then(|cpu| cpu.throttling_data.as_ref()?.throttled_time);
+    let memory = counted.memory_stats.as_ref();
+    Ok(Stats {
+        usage: Usage {
+            cpu_user_ms: user,
+            cpu_system_ms: system,
+            // With cgroups of version 2 the engine does not say it.
+            peak_rss_bytes: memory.and_then(|memory| memory.max_usage).filter(|bytes| *bytes > 0),
+            io_read_bytes: device_bytes(&counted, "read"),
+            io_write_bytes: device_bytes(&counted, "write"),
+            cpu_throttled_ms: throttled.filter(|_| has_quota).map(|time| time as f64 / 1e6),
+        },
+        memory_bytes: memory.and_then(|memory| memory.usage),
+        pids: commands(&counted),
+        disk_bytes: None,
+    })
+}
+
+/// How many processes and threads are in a container beside the first process, if somebody counts them.
+pub(super) async fn processes(handle: &Handle) -> Result<Option<u64>, SandboxError> {
+    Ok(commands(&ask(handle).await?))
+}
+
+async fn ask(handle: &Handle) -> Result<ContainerStatsResponse, SandboxError> {
+    const ACTION: &str = "ask what a container takes";
+    handle.check_alive()?;
+    let options = StatsOptions { stream: false, one_shot: true };
+    let mut answers = Box::pin(handle.engine.docker.stats(&handle.container, Some(options)));
+    match answers.next().await {
+        // The engine answers with zeros for a container that has ended.
+        Some(Ok(counted)) if commands(&counted).is_some() => Ok(counted),
+        Some(Ok(counted)) => handle.look().await.map(|_| counted),
+        Some(Err(error)) => Err(handle.failed(ACTION, error).await),
+        None => Err(handle.gone()),
+    }
+}
+
+/// The first process is no process of a command.
+fn commands(counted: &ContainerStatsResponse) -> Option<u64> {
+    let current = counted.pids_stats.as_ref()?.current?;
+    Some(current.saturating_sub(1))
+}
+
+/// User and system time in milliseconds. Their sum is exact; their shares are as the kernel's clock ticks saw them.
+fn processor_time(cpu: &ContainerCpuStats) -> Option<(f64, f64)> {
+    let usage = cpu.cpu_usage.as_ref()?;
+    let total = usage.total_usage? as f64 / 1e6;
+    let (user, system) = (usage.usage_in_usermode? as f64, usage.usage_in_kernelmode? as f64);
+    let share = if user + system > 0.0 { user / (user + system) } else { 1.0 };
+    Some((total * share, total * (1.0 - share)))
+}
+
+/// Nothing where the engine has no counter.
+fn device_bytes(counted: &ContainerStatsResponse, operation: &str) -> Option<u64> {
+    let entries = counted.blkio_stats.as_ref()?.io_service_bytes_recursive.as_ref()?;
+    let is_it =
+        |name: &Option<String>| name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(operation));
+    Some(entries.iter().filter(|entry| is_it(&entry.op)).filter_map(|entry| entry.value).sum())
+}

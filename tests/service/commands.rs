@@ -132,6 +132,17 @@ fn a_terminal_is_one_for_the_programs_on_it() {
 }
 
 #[test]
+fn a_number_that_no_event_has_is_not_waited_for_in_vain() {
+    let server = Server::start();
+    let sandbox = server.sandbox(&json!({}));
+    let init = Events::of(server.exec(&sandbox, "echo x")).next().unwrap();
+    let path = format!("{sandbox}/processes/{}/events", init.data["process_id"].as_str().unwrap());
+    let heard: Vec<_> = server.events(&path, &[("Last-Event-ID", &u64::MAX.to_string())]).collect();
+    assert_eq!(heard.last().unwrap().name, "exit");
+    assert_eq!(server.ask_with("GET", &path, &[("Last-Event-ID", "x")], b"").status, 422);
+}
+
+#[test]
 fn a_terminal_needs_a_web_socket() {
     let server = Server::start();
     let sandbox = server.sandbox(&json!({}));

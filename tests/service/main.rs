@@ -7,6 +7,7 @@
 mod agents;
 mod bad_input;
 mod commands;
+mod docker;
 mod files;
 mod keys;
 mod lifecycle;

@@ -18,6 +18,7 @@ pub struct Server {
     /// Where it keeps what it knows.
     pub directory: TempDir,
     arguments: Vec<String>,
+    variables: Vec<(String, String)>,
 }
 
 impl Server {
@@ -33,16 +34,27 @@ impl Server {
 
     /// Starts one that keeps what it knows in a directory.
     pub fn in_directory(directory: TempDir, arguments: &[&str]) -> Self {
+        Self::begin(directory, arguments, &[])
+    }
+
+    /// Starts one with variables of its own.
+    pub fn with_variables(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::begin(tempfile::tempdir().unwrap(), arguments, variables)
+    }
+
+    fn begin(directory: TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        let (process, address) = begin(directory.path(), &arguments);
-        Self { process, address, directory, arguments }
+        let variables: Vec<(String, String)> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let (process, address) = begin(directory.path(), &arguments, &variables);
+        Self { process, address, directory, arguments, variables }
     }
 
     /// Kills it, as a machine that runs out of memory would, and starts it again.
     pub fn kill_and_start_again(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        (self.process, self.address) = begin(self.directory.path(), &self.arguments);
+        (self.process, self.address) = begin(self.directory.path(), &self.arguments, &self.variables);
     }
 
     /// Asks for something.
@@ -112,13 +124,14 @@ impl Server {
     }
 }
 
-fn begin(directory: &Path, arguments: &[String]) -> (Child, String) {
+fn begin(directory: &Path, arguments: &[String], variables: &[(String, String)]) -> (Child, String) {
     let mut process = Command::new(menace_binary())
         .args(["serve", "--port", "0", "--ephemeral", "--data-dir"])
         .arg(directory)
         .args(arguments)
         .current_dir(directory)
         .env("HOME", directory)
+        .envs(variables.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

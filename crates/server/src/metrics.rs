@@ -89,6 +89,11 @@ impl Metrics {
         self.active.get_or_create(&labels).inc();
     }
 
+    /// A sandbox was taken over.
+    pub fn adopted(&self, backend: BackendName) {
+        self.active.get_or_create(&Labels { backend: backend.name() }).inc();
+    }
+
     /// A sandbox could not be made.
     pub fn not_made(&self, backend: BackendName) {
         self.creation_failures.get_or_create(&Labels { backend: backend.name() }).inc();

@@ -38,6 +38,8 @@ pub struct Capabilities {
     pub watch: bool,
     /// Sandboxes are made of images.
     pub images: bool,
+    /// Sandboxes outlive the process that made them, and another one can take them over.
+    pub outlives: bool,
 }
 
 /// What can be limited or counted.

@@ -25,6 +25,7 @@ pub(super) fn capabilities(engine: &Engine) -> Capabilities {
         live_limits: true,
         watch: true,
         images: true,
+        outlives: true,
     }
 }
 

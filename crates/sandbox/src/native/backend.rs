@@ -117,6 +117,7 @@ impl Backend for NativeBackend {
             live_limits: controllers_can_change,
             watch: true,
             images: false,
+            outlives: false,
         }
     }
 

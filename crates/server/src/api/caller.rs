@@ -1,6 +1,7 @@
 //! Who asks, as the process that lets callers in says it, and bodies and queries with errors in our words.
 
 use axum::Json;
+use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
 use axum::http::StatusCode;
@@ -32,6 +33,20 @@ impl<S: Sync> FromRequestParts<S> for Caller {
 #[schema(value_type = String, format = Binary)]
 #[expect(dead_code, reason = "it is only described")]
 pub(super) struct RawBytes(Vec<u8>);
+
+/// A body as it is.
+pub(super) struct Raw(pub(super) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Raw {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        Bytes::from_request(request, state).await.map(Self).map_err(|rejection| {
+            let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "no_body" };
+            ApiError::new(rejection.status(), code, rejection.body_text())
+        })
+    }
+}
 
 /// A body of JSON, which is an object: an array of values without names is no request.
 pub(super) struct Body<T>(pub(super) T);

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use menace_model::sandbox::{Isolation, Limits, LimitsChange};
@@ -12,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
-use super::caller::{Asked, Body, Named, object};
+use super::caller::{Asked, Body, Named, Raw, object};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span};
 
@@ -35,7 +34,7 @@ pub(super) async fn create(
     State(sandboxes): State<Shared>,
     caller: Caller,
     headers: HeaderMap,
-    body: Bytes,
+    Raw(body): Raw,
 ) -> Result<(StatusCode, Json<SandboxView>), ApiError> {
     let is_json = |kind: &str| kind.split(';').next().is_some_and(|kind| kind.trim().ends_with("json"));
     let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
@@ -203,7 +202,7 @@ const MOST_HOURS: f64 = 1_000_000.0;
 #[into_params(parameter_in = Query)]
 pub(super) struct Older {
     /// Sandboxes that were made longer ago.
-    #[param(minimum = 0, maximum = 1_000_000, value_type = f64)]
+    #[param(minimum = 0, maximum = 1_000_000)]
     hours: Option<f64>,
 }
 

@@ -24,6 +24,8 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use axum::routing::any;
 use utoipa::OpenApi;
+use utoipa::openapi::path::Operation;
+use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -43,6 +45,7 @@ pub type Shared = Arc<Sandboxes>;
         description = "Sandboxes for programs that nobody trusts yet: make one, run commands in it, see what they did.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0")
     ),
+    components(schemas(files::GetForm, files::PutForm, processes::LogStream)),
     tags(
         (name = "sandboxes", description = "Making, finding, stopping, destroying"),
         (name = "commands", description = "Commands to their end, streamed, in the background, on a terminal"),
@@ -92,8 +95,47 @@ fn described() -> OpenApiRouter<Shared> {
 /// A rest of a path has a mark for the router, which no document has.
 fn as_written_elsewhere(mut document: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
     let paths = std::mem::take(&mut document.paths.paths);
-    document.paths.paths = paths.into_iter().map(|(path, item)| (path.replace("{*", "{"), item)).collect();
+    for (path, mut item) in paths {
+        let path = path.replace("{*", "{");
+        let operations = [
+            ("get", &mut item.get),
+            ("put", &mut item.put),
+            ("post", &mut item.post),
+            ("patch", &mut item.patch),
+            ("delete", &mut item.delete),
+        ];
+        for (method, operation) in operations {
+            if let Some(operation) = operation {
+                operation.operation_id = Some(operation_name(method, &path));
+                answered_by_others(operation);
+            }
+        }
+        document.paths.paths.insert(path, item);
+    }
     document
+}
+
+/// A name that no other operation has, as generators of clients want it.
+fn operation_name(method: &str, path: &str) -> String {
+    let words = path.trim_start_matches("/api/").split(['/', '{', '}']).filter(|word| !word.is_empty());
+    words.fold(method.to_owned(), |name, word| name + "_" + word)
+}
+
+/// What whoever lets callers in answers, whatever is asked.
+fn answered_by_others(operation: &mut Operation) {
+    for (status, description) in [
+        ("401", "No key, or one that is not good."),
+        ("403", "It is not allowed."),
+        ("413", "It is too large."),
+        ("429", "That is more than may be asked."),
+        ("502", "Whoever holds sandboxes did not answer."),
+        ("503", "Whoever holds sandboxes cannot be started."),
+    ] {
+        let content = ContentBuilder::new().schema(Some(Ref::from_schema_name("ErrorBody"))).build();
+        let response = ResponseBuilder::new().description(description).content("application/json", content);
+        let responses = &mut operation.responses.responses;
+        responses.entry(status.to_owned()).or_insert_with(|| response.build().into());
+    }
 }
 
 /// What describes the API, as JSON.

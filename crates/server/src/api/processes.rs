@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::{Body as HttpBody, Bytes};
+use axum::body::Body as HttpBody;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
 use super::Shared;
-use super::caller::{Asked, Body, Named, RawBytes};
+use super::caller::{Asked, Body, Named, Raw, RawBytes};
 use super::commands::{StreamEvent, last_heard, listened};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Execute, Keeping, Order, ProcessView, Running, Stream};
@@ -235,7 +235,7 @@ pub(super) async fn stdin(
     caller: Caller,
     Named((id, process)): Named<(String, String)>,
     Asked(last): Asked<WhetherLast>,
-    bytes: Bytes,
+    Raw(bytes): Raw,
 ) -> Result<StatusCode, ApiError> {
     let running = find(&sandboxes, &caller, &id, &process)?;
     if !bytes.is_empty() && !running.write(&bytes).await {

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
+use axum::body::{Body, Bytes};
 use axum::extract::{Query, Request, State};
 use axum::http::StatusCode;
 use axum::middleware::{self, Next};
 use axum::response::Response;
+use futures_util::StreamExt;
+use futures_util::stream::unfold;
 use serde::Deserialize;
 use tokio::net::UnixListener;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, mpsc};
 
 use super::place::Place;
 use crate::clock;
-use crate::sandboxes::{Backends, Sandboxes, ServiceLimits};
+use crate::sandboxes::{Backends, Records, Sandboxes, ServiceLimits};
 
 /// How it is held.
 pub struct Holding {
@@ -26,6 +29,8 @@ pub struct Holding {
     pub backends: Backends,
     /// What holds for all of them.
     pub limits: ServiceLimits,
+    /// Where sandboxes are written down that outlive it.
+    pub records: Records,
     /// How long it stays without sandboxes and without anybody who asks.
     pub linger: Duration,
 }
@@ -46,7 +51,8 @@ pub async fn hold(holding: Holding) -> io::Result<bool> {
     }
     // Nobody else can enter the directory, so there is no moment in which others could connect.
     let listener = UnixListener::bind(&path)?;
-    let sandboxes = Arc::new(Sandboxes::new(holding.backends, holding.limits));
+    let sandboxes = Arc::new(Sandboxes::new(holding.backends, holding.limits, Some(holding.records)));
+    sandboxes.adopt().await;
     let life = Arc::new(Life { asked_ms: AtomicI64::new(clock::now_ms()), end: Notify::new() });
     let workers = [
         tokio::spawn(Arc::clone(&sandboxes).reap()),
@@ -56,6 +62,7 @@ pub async fn hold(holding: Holding) -> io::Result<bool> {
     ];
     let router = crate::api::router(Arc::clone(&sandboxes))
         .route("/internal/end", axum::routing::post(end).with_state(Arc::clone(&life)))
+        .layer(middleware::from_fn(read_to_the_end))
         .layer(middleware::from_fn_with_state(Arc::clone(&life), note_request));
     say_ready()?;
     let ending = Arc::clone(&life);
@@ -89,6 +96,33 @@ async fn note_request(State(life): State<Arc<Life>>, request: Request, next: Nex
     }
     life.asked_ms.store(clock::now_ms(), Ordering::Relaxed);
     next.run(request).await
+}
+
+/// Of a body that nobody wants, so much is still read: whoever sends it hears our answer only if it can send all of it.
+const UNWANTED: usize = 64 << 20;
+
+/// Reads the body of a request to its end, even if it is answered before.
+async fn read_to_the_end(request: Request, next: Next) -> Response {
+    if request.method().is_safe() {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let (sender, receiver) = mpsc::channel(4);
+    tokio::spawn(async move {
+        let mut body = body.into_data_stream();
+        let mut unwanted = 0;
+        while let Some(chunk) = body.next().await {
+            let length = chunk.as_ref().map_or(0, Bytes::len);
+            if sender.send(chunk).await.is_err() {
+                unwanted += length;
+            }
+            if unwanted > UNWANTED {
+                break;
+            }
+        }
+    });
+    let chunks = unfold(receiver, |mut receiver| async { Some((receiver.recv().await?, receiver)) });
+    next.run(Request::from_parts(parts, Body::from_stream(chunks))).await
 }
 
 /// Which ends are asked for.

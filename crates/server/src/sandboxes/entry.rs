@@ -171,6 +171,13 @@ impl Entry {
         }
     }
 
+    /// The same for one that was made before, and lives so long.
+    pub(super) fn made_at(mut self, created_ms: i64, ttl: Option<Duration>) -> Self {
+        self.created_ms = created_ms;
+        self.change(|now| now.expires_ms = ttl.map(|ttl| created_ms.saturating_add(milliseconds(ttl))));
+        self
+    }
+
     /// What can change, as it is now.
     pub fn now(&self) -> Changing {
         lock(&self.changing).clone()

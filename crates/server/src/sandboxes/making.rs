@@ -12,6 +12,7 @@ use super::backends::Backends;
 use super::entry::{Entry, Kept, lock};
 use super::happenings::Happenings;
 use super::idempotency::Idempotency;
+use super::records::{Record, Records};
 use super::tenants::{Caller, Tenants};
 use super::view::Status;
 use super::wanted::{BackendName, CreateSandbox};
@@ -37,9 +38,11 @@ pub struct Sandboxes {
     pub(super) entries: Mutex<BTreeMap<String, Arc<Entry>>>,
     /// Snapshots outlive their sandboxes.
     snapshots: Mutex<BTreeMap<String, Arc<Kept>>>,
-    tenants: Arc<Tenants>,
+    pub(super) tenants: Arc<Tenants>,
     idempotency: Idempotency,
     next_snapshot: AtomicU64,
+    /// Where sandboxes are written down that outlive this process.
+    pub(super) records: Option<Records>,
     /// What happens.
     pub happenings: Happenings,
     /// What is counted.
@@ -48,7 +51,7 @@ pub struct Sandboxes {
 
 impl Sandboxes {
     /// None yet.
-    pub fn new(backends: Backends, limits: ServiceLimits) -> Self {
+    pub fn new(backends: Backends, limits: ServiceLimits, records: Option<Records>) -> Self {
         Self {
             backends,
             limits,
@@ -57,6 +60,7 @@ impl Sandboxes {
             tenants: Arc::default(),
             idempotency: Idempotency::default(),
             next_snapshot: AtomicU64::new(1),
+            records,
             happenings: Happenings::default(),
             metrics: Metrics::default(),
         }
@@ -129,10 +133,36 @@ impl Sandboxes {
         if entry.now().idle.is_none() {
             entry.change(|now| now.idle = self.limits.idle);
         }
+        if backend.capabilities().outlives
+            && let Err(error) = self.write_down(&entry, wanted)
+        {
+            // A sandbox that the next process would not know must not be.
+            entry.sandbox.destroy().await?;
+            return Err(ApiError::internal(format!("a sandbox cannot be written down: {error}")));
+        }
         lock(&self.entries).insert(entry.id.clone(), Arc::clone(&entry));
         self.metrics.made(name, began.elapsed());
         self.tell("sandbox.created", &entry, None);
         Ok(entry)
+    }
+
+    fn write_down(&self, entry: &Entry, wanted: &CreateSandbox) -> std::io::Result<()> {
+        let Some(records) = &self.records else { return Ok(()) };
+        records.write(&Record {
+            version: 1,
+            id: entry.id.clone(),
+            backend: entry.backend,
+            owner: entry.owner.clone(),
+            created_ms: entry.created_ms,
+            wanted: wanted.clone(),
+            spec: entry.spec.clone(),
+        })
+    }
+
+    pub(super) fn forget_record(&self, id: &str) {
+        if let Some(records) = &self.records {
+            records.forget(id);
+        }
     }
 
     fn check_room(&self) -> Result<(), ApiError> {
@@ -180,6 +210,9 @@ impl Sandboxes {
         self.idempotency.forget(&entry.id);
         let began = std::time::Instant::now();
         let destroyed = entry.sandbox.destroy().await;
+        if destroyed.is_ok() {
+            self.forget_record(&entry.id);
+        }
         self.metrics.ended(entry.backend, began.elapsed());
         self.tell("sandbox.destroyed", entry, Some(why.to_owned()));
         Ok(destroyed?)

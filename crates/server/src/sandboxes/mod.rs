@@ -1,11 +1,13 @@
 //! The sandboxes of the service: making, finding, listing, ending.
 
+mod adopting;
 mod backends;
 mod ending;
 mod entry;
 mod happenings;
 mod idempotency;
 mod making;
+mod records;
 mod running;
 mod tenants;
 mod transcript;
@@ -16,6 +18,7 @@ pub use backends::{Backends, Starter};
 pub use entry::{Changing, Entry, Kept, Sample};
 pub use happenings::{Happening, Happenings};
 pub use making::{Sandboxes, ServiceLimits};
+pub use records::Records;
 pub use running::{Order, Running, State};
 pub use tenants::{Caller, Quota};
 pub use transcript::{Chunk, Keeping, Lost, Stream, Transcript};

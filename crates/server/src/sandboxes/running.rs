@@ -99,7 +99,9 @@ impl Running {
     pub async fn write(&self, bytes: &[u8]) -> bool {
         let mut stdin = self.stdin.lock().await;
         let Some(open) = stdin.as_mut() else { return false };
-        let is_written = open.write_all(bytes).await.is_ok() && open.flush().await.is_ok();
+        let writing = async { open.write_all(bytes).await.is_ok() && open.flush().await.is_ok() };
+        // Who does not read for so long will not.
+        let is_written = tokio::time::timeout(PATIENCE, writing).await.unwrap_or(false);
         if !is_written {
             *stdin = None;
         }

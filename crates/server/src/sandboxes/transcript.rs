@@ -145,12 +145,13 @@ const AT_ONCE: usize = 256 << 10;
 impl Kept {
     fn after(&mut self, number: u64) -> Option<Result<Vec<Chunk>, Lost>> {
         let first = self.chunks.front().map_or(self.next, |chunk| chunk.number);
-        if number + 1 < first {
+        let wanted = number.saturating_add(1);
+        if wanted < first {
             return Some(Err(Lost { first }));
         }
         let mut taken = Vec::new();
         let mut bytes = 0;
-        let skipped = usize::try_from(number + 1 - first).unwrap_or(usize::MAX);
+        let skipped = usize::try_from(wanted - first).unwrap_or(usize::MAX);
         for chunk in self.chunks.iter().skip(skipped) {
             bytes += chunk.bytes.len();
             taken.push(chunk.clone());

@@ -125,9 +125,12 @@ pub struct CpuShare(pub f64);
 pub struct Span(pub Duration);
 
 /// `uid` or `uid:gid`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
 #[schema(value_type = String, pattern = "^[0-9]{1,9}(:[0-9]{1,9})?$")]
 pub struct UserName(pub User);
+
+/// The largest id of a user that every host can map.
+const LARGEST_ID: u32 = 999_999_999;
 
 /// A JSON value that is a number or a text, as text.
 #[derive(Deserialize)]
@@ -185,11 +188,18 @@ impl Serialize for Span {
     }
 }
 
+impl Serialize for UserName {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}:{}", self.0.uid, self.0.gid))
+    }
+}
+
 impl<'de> Deserialize<'de> for UserName {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         read(deserializer, "a user such as 1000 or 1000:1000", |text| {
             let (uid, gid) = text.split_once(':').unwrap_or((text, text));
-            Some(Self(User { uid: uid.parse().ok()?, gid: gid.parse().ok()? }))
+            let id = |text: &str| text.parse().ok().filter(|id| *id <= LARGEST_ID);
+            Some(Self(User { uid: id(uid)?, gid: id(gid)? }))
         })
     }
 }

@@ -9,7 +9,7 @@ use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, SandboxError};
 use menace_server::keeper::{Holding, Place, hold};
-use menace_server::sandboxes::{BackendName, Backends, ServiceLimits, Starter};
+use menace_server::sandboxes::{BackendName, Backends, Records, ServiceLimits, Starter};
 
 use crate::arguments::Keep;
 use crate::calling::runtime;
@@ -36,6 +36,7 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
             lifetime: arguments.max_lifetime,
             idle: arguments.idle_timeout,
         },
+        records: Records::new(data.join("sandboxes")),
         linger: LINGER,
         place,
     };

@@ -11,9 +11,9 @@ use crate::probe::program;
 
 /// How long a command may run here.
 const TIMEOUT: Duration = Duration::from_millis(400);
-/// How long anything of it may still be there after that when it does all it can to stay, on a machine that has other things
-/// to do.
-const GRACE_FOR_SABOTAGE: Duration = Duration::from_millis(1500);
+/// How much longer than usual anything of it may be there after that when it does all it can to stay, on a machine that has
+/// other things to do.
+const GRACE_FOR_SABOTAGE: Duration = Duration::from_millis(1400);
 
 /// Two processes that have left their parent, their group and their session, and one that has not.
 fn double_forks(marker: &str) -> String {
@@ -79,7 +79,7 @@ pub(crate) async fn orphans_die_with_a_dropped_sandbox(world: &World) {
     assert_eq!(outcome.unwrap().exit_code, Some(3));
     wait_for_processes_with(&marker, 1, PROMPT).await;
     drop(sandbox);
-    wait_for_processes_with(&marker, 0, GRACE_FOR_SABOTAGE).await;
+    wait_for_processes_with(&marker, 0, world.grace() + GRACE_FOR_SABOTAGE).await;
 }
 
 /// Also when nobody destroys the sandbox and its owner is still held.
@@ -92,7 +92,7 @@ pub(crate) async fn orphans_die_with_the_backend(world: &World) {
     wait_for_processes_with(&marker, DOUBLE_FORKED, PROMPT).await;
     assert!(host.processes_of_sandboxes().len() >= DOUBLE_FORKED, "that is how they are found after a case");
     drop((process, sandbox, backend));
-    wait_for_processes_with(&marker, 0, GRACE_FOR_SABOTAGE).await;
+    wait_for_processes_with(&marker, 0, world.grace() + GRACE_FOR_SABOTAGE).await;
     host.assert_unchanged();
 }
 
@@ -126,7 +126,7 @@ async fn sabotage_does_not_help(world: &World, sabotage: &str) {
     let sandbox = world.sandbox().await;
     let request = saboteur(&marker, sabotage);
     let after = time_after_the_timeout(&*sandbox, request, &marker).await;
-    assert!(after < GRACE_FOR_SABOTAGE, "it took {after:?} after the deadline");
+    assert!(after < world.grace() + GRACE_FOR_SABOTAGE, "it took {after:?} after the deadline");
     let destroyed = tokio::time::timeout(PROMPT, sandbox.destroy()).await;
     destroyed.expect("a sabotaged sandbox ends too").unwrap();
 }

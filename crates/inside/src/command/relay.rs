@@ -106,6 +106,10 @@ impl<'a> Relay<'a> {
     fn pass_on(&mut self) -> io::Result<Over> {
         loop {
             self.wait()?;
+            // First of all: who was stopped meanwhile finds that a program has ended after its time.
+            if self.run.timeout.is_some_and(|timeout| self.before.began().elapsed() >= timeout) {
+                return Ok(Over::TimedOut);
+            }
             self.signals.clear();
             self.reap();
             if let Some(status) = self.status {
@@ -115,9 +119,6 @@ impl<'a> Relay<'a> {
                 return Ok(over);
             }
             self.move_bytes()?;
-            if self.run.timeout.is_some_and(|timeout| self.before.began().elapsed() >= timeout) {
-                return Ok(Over::TimedOut);
-            }
             let taken = |_: &Duration| time_of_reaped() + time_of_descendants();
             if self.run.cpu_time.is_some_and(|allowed| taken(&allowed) >= allowed) {
                 return Ok(Over::CpuExceeded);

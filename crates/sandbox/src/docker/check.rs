@@ -58,6 +58,12 @@ fn workspace(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
 }
 
 fn shared(path: &Path, spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
+    if spec.limits.disk.is_some() {
+        return refuse(
+            &format!("no limit holds for what is written to {} itself", path.display()),
+            "leave the limit on the disk out, or use a copy-on-write workspace",
+        );
+    }
     if can_write_as(engine, spec.user) {
         return Ok(());
     }

@@ -69,16 +69,14 @@ impl Maker<'_> {
         let environment = self.environment_of(&image).await?;
         let mut unfinished = Unfinished { janitor: self.janitor, id: &id, is_finished: false };
         let made = self.make_parts(&spec, &id, &image, labels).await;
-        unfinished.is_finished = true;
-        match made {
-            Ok((handle, since)) => Ok(Made { handle, spec, environment, since }),
-            Err(error) => {
-                remove(&self.engine.docker, &id).await.map_err(|error| {
-                    self.engine.failed("remove a container that could not be made", error)
-                })?;
-                Err(error)
-            }
+        if made.is_err() {
+            remove(&self.engine.docker, &id)
+                .await
+                .map_err(|error| self.engine.failed("remove a container that could not be made", error))?;
         }
+        unfinished.is_finished = true;
+        drop(unfinished);
+        made.map(|(handle, since)| Made { handle, spec, environment, since })
     }
 
     /// The variables that an image has for its programs.

@@ -11,7 +11,7 @@ use super::options::DockerOptions;
 use crate::SandboxError;
 
 /// How many seconds an engine may take to begin to answer. Removing many containers at once on a busy machine takes a while.
-const PATIENCE: u64 = 60;
+const PATIENCE: u64 = 30;
 
 /// An engine that has answered once.
 pub(super) struct Engine {

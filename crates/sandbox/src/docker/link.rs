@@ -14,7 +14,7 @@ use menace_inside::protocol::{
     Kind, LONGEST_FRAME, Order, PLACE, Report, SERVE, decode, encode, frame, take_frame,
 };
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::Mutex;
+use tokio::sync::mpsc::{Sender, channel};
 
 use super::handle::Handle;
 use crate::SandboxError;
@@ -24,6 +24,9 @@ const PATIENCE: Duration = Duration::from_secs(4);
 
 /// How long our program may be silent while it works: it says all the time that it does.
 const SILENCE: Duration = Duration::from_secs(3);
+
+/// How many frames may wait to be written.
+const FRAMES_UNDER_WAY: usize = 2;
 
 /// How much of what the engine complains is kept.
 const LONGEST_COMPLAINT: usize = 4 << 10;
@@ -43,9 +46,9 @@ pub(super) struct FromInside {
     handle: Arc<Handle>,
 }
 
-/// What is said to it; several may.
+/// What is said to it; several may. A task writes it, so that whoever gives up in between has said all of it or nothing.
 #[derive(Clone)]
-pub(super) struct ToInside(Arc<Mutex<Pin<Box<dyn AsyncWrite + Send>>>>);
+pub(super) struct ToInside(Sender<Vec<u8>>);
 
 impl Link {
     /// Starts our program in a container with an order.
@@ -70,7 +73,7 @@ impl Link {
         })?;
         let from =
             FromInside { output, buffer: Vec::new(), complaint: String::new(), handle: Arc::clone(handle) };
-        let link = Self { from, to: ToInside(Arc::new(Mutex::new(input))) };
+        let link = Self { from, to: ToInside::start(input) };
         link.to.send(Kind::Order, &order).await.map_err(SandboxError::io("send an order"))?;
         Ok(link)
     }
@@ -168,11 +171,22 @@ impl FromInside {
 }
 
 impl ToInside {
+    fn start(mut input: Pin<Box<dyn AsyncWrite + Send>>) -> Self {
+        let (sender, mut frames) = channel::<Vec<u8>>(FRAMES_UNDER_WAY);
+        tokio::spawn(async move {
+            while let Some(frame) = frames.recv().await {
+                // Whoever sends the next one hears of it.
+                if input.write_all(&frame).await.is_err() || input.flush().await.is_err() {
+                    return;
+                }
+            }
+        });
+        Self(sender)
+    }
+
     /// Sends a frame.
     pub(super) async fn send(&self, kind: Kind, body: &[u8]) -> io::Result<()> {
-        let mut writer = self.0.lock().await;
-        writer.write_all(&frame(kind, body)).await?;
-        writer.flush().await
+        self.0.send(frame(kind, body)).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
     }
 }
 

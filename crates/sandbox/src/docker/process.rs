@@ -19,11 +19,11 @@ use crate::kept::Kept;
 use crate::{Event, Process, SandboxError};
 
 /// How long after its time the leader of a command may take to say that it has ended it. One that is silent may have been
-/// stopped by what it leads, and is woken.
-const GRACE: Duration = Duration::from_millis(300);
+/// stopped by what it leads, and is woken, which harms nobody.
+const GRACE: Duration = Duration::from_millis(100);
 
 /// How long it may take after that. Then everything in the sandbox is ended, which on a busy machine should be rare.
-const SECOND_GRACE: Duration = Duration::from_millis(700);
+const SECOND_GRACE: Duration = Duration::from_millis(600);
 
 /// How long streams may take to end after everything was killed.
 const PATIENCE: Duration = Duration::from_secs(2);

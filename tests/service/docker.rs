@@ -6,13 +6,18 @@ use serde_json::json;
 #[test]
 fn the_same_requests_work_with_containers_which_outlive_whoever_holds_them() {
     let Some(options) = docker_options() else { return };
-    let variables = [("DOCKER_HOST", options.host.as_str()), ("MENACE_SANDBOX_IMAGE", options.image.as_str())];
+    let variables =
+        [("DOCKER_HOST", options.host.as_str()), ("MENACE_SANDBOX_IMAGE", options.image.as_str())];
     let server = Server::with_variables(&["--backend", "docker"], &variables);
     assert_eq!(server.ask("GET", "/readyz").json()["backend"], "docker");
-    let sandbox = server.sandbox(&json!({ "project_name": "test", "memory_limit": "256m", "cpu_limit": "1.0" }));
+    let sandbox =
+        server.sandbox(&json!({ "project_name": "test", "memory_limit": "256m", "cpu_limit": "1.0" }));
     let done = server.shell(&sandbox, "echo hi; id -u; pwd; echo kept > /workspace/file");
     assert_eq!(done["stdout"], "hi\n1000\n/workspace\n");
-    assert_eq!(server.ask_with("PUT", &format!("{sandbox}/files/workspace/a.txt"), &[], b"there").status, 204);
+    assert_eq!(
+        server.ask_with("PUT", &format!("{sandbox}/files/workspace/a.txt"), &[], b"there").status,
+        204
+    );
     assert_eq!(server.ask("GET", &format!("{sandbox}/files/workspace/a.txt")).text(), "there");
     let keeper = rustix::process::Pid::from_raw(*server.keepers().iter().min().unwrap()).unwrap();
     rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();

@@ -34,7 +34,7 @@ impl DockerOptions {
             host: value("DOCKER_HOST").unwrap_or_else(|| USUAL_HOST.to_owned()),
             // As with Docker's own client, where any value that is not empty means yes.
             tls: value("DOCKER_TLS_VERIFY").and(directory.or(of_the_user)),
-            image: value("MENACE_SANDBOX_IMAGE").unwrap_or_else(|| DEFAULT_IMAGE.to_owned()),
+            image: DEFAULT_IMAGE.to_owned(),
             owner: owner.to_owned(),
         }
     }

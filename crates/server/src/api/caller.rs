@@ -42,7 +42,8 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         Bytes::from_request(request, state).await.map(Self).map_err(|rejection| {
-            let code = if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "no_body" };
+            let code =
+                if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "no_body" };
             ApiError::new(rejection.status(), code, rejection.body_text())
         })
     }

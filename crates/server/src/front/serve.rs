@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
+use axum::http::header::UPGRADE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -252,11 +253,31 @@ async fn pass_on(shared: &Shared, mut request: Request<Body>, caller: &Caller) -
         .map_err(|_| ApiError::internal("the name of the key cannot be passed on"))?;
     // Whatever a caller sends under this name is replaced.
     request.headers_mut().insert(CALLER_HEADER, caller);
+    // One that was just killed may take a connection and answer nothing. What changes nothing is asked once more.
+    if request.method().is_safe() && !request.headers().contains_key(UPGRADE) {
+        let again = without_body(&request);
+        return match pass_to(shared, request).await {
+            Err(error) if error.status() == StatusCode::BAD_GATEWAY => pass_to(shared, again).await,
+            answer => answer,
+        };
+    }
+    pass_to(shared, request).await
+}
+
+async fn pass_to(shared: &Shared, request: Request<Body>) -> Result<Response, ApiError> {
     let stream =
         shared.keeper.connect().await.map_err(|error| {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_keeper", error.to_string())
         })?;
     forward(request, Box::new(stream)).await
+}
+
+fn without_body(request: &Request<Body>) -> Request<Body> {
+    let mut again = Request::new(Body::empty());
+    again.method_mut().clone_from(request.method());
+    again.uri_mut().clone_from(request.uri());
+    again.headers_mut().clone_from(request.headers());
+    again
 }
 
 /// The addresses of the first edition end with a slash, others do not; both mean the same, but below ports and files.

@@ -31,9 +31,8 @@ impl Sandboxes {
         // What it may have was decided when it was made.
         let caller = Caller { key: record.owner, ..Caller::default() };
         let reservation = self.tenants.reserve(&caller, &record.spec.limits)?;
-        let entry =
-            Entry::new(sandbox, record.spec, &record.wanted, record.backend, &caller, reservation)
-                .made_at(record.created_ms, record.wanted.ttl.map(|ttl| ttl.0));
+        let entry = Entry::new(sandbox, record.spec, &record.wanted, record.backend, &caller, reservation)
+            .made_at(record.created_ms, record.wanted.ttl.map(|ttl| ttl.0));
         // A command that nobody hears any more is ended, and its files are what stays.
         let entry = Arc::new(entry);
         entry.change(|now| now.status = Status::Running);

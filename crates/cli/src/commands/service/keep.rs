@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
+use menace_model::settings::DockerSettings;
 use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, SandboxError};
@@ -26,11 +27,10 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
     let data = configuration.data_directory();
     std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
     let place = Place::of(&data).with_context(|| format!("failed to use {}", data.display()))?;
+    let machine =
+        OnThisMachine { owner: place.name().to_owned(), docker: configuration.settings().docker.clone() };
     let holding = Holding {
-        backends: Backends::new(
-            Box::new(OnThisMachine { owner: place.name().to_owned() }),
-            arguments.backend.into(),
-        ),
+        backends: Backends::new(Box::new(machine), arguments.backend.into()),
         limits: ServiceLimits {
             sandboxes: arguments.max_sandboxes,
             lifetime: arguments.max_lifetime,
@@ -50,6 +50,7 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
 struct OnThisMachine {
     /// Whose containers they are: those of this data directory.
     owner: String,
+    docker: DockerSettings,
 }
 
 #[async_trait]
@@ -61,7 +62,14 @@ impl Starter for OnThisMachine {
                 Ok(Arc::new(backend))
             }
             BackendName::Docker => {
-                let options = DockerOptions::from_environment(&self.owner);
+                let mut options = DockerOptions::from_environment(&self.owner);
+                options.image.clone_from(&self.docker.sandbox_image);
+                if let Some(host) = &self.docker.docker_host {
+                    options.host.clone_from(host);
+                }
+                if self.docker.docker_tls_verify == Some(true) && self.docker.docker_cert_path.is_some() {
+                    options.tls.clone_from(&self.docker.docker_cert_path);
+                }
                 Ok(Arc::new(DockerBackend::connect(&options).await?))
             }
         }

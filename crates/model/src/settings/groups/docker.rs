@@ -17,19 +17,25 @@ settings! {
     /// Address of the Docker engine; nothing means the local socket
     docker_host: Option<String> = "" {
         env: "DOCKER_HOST",
-        status: Planned,
+        status: Active,
+    }
+
+    /// What sandboxes of the Docker engine are made of that name no image
+    sandbox_image: String = "menace-sandbox:latest" {
+        env: "MENACE_SANDBOX_IMAGE",
+        status: Active,
     }
 
     /// Use TLS to the Docker engine and check its certificate
     docker_tls_verify: Option<bool> = "" {
         env: "DOCKER_TLS_VERIFY",
-        status: Planned,
+        status: Active,
     }
 
     /// Directory with the client certificates for the Docker engine
     docker_cert_path: Option<PathBuf> = "" {
         env: "DOCKER_CERT_PATH",
-        status: Planned,
+        status: Active,
     }
 
     /// Directory in which a Docker-in-Docker service makes its certificates

@@ -1,5 +1,7 @@
 //! Whatever is sent, the answer says what is wrong, and nothing is lost.
 
+use std::io::{Read, Write};
+
 use menace_tests::Server;
 use serde_json::{Value, json};
 
@@ -67,7 +69,6 @@ fn who_never_finishes_a_request_is_cut_off() {
     let answer = server.ask_with("POST", &format!("{sandbox}/execute"), &headers, b"{\"comm");
     assert!(answer.status >= 400, "{}", answer.text());
     assert!(began.elapsed().as_secs() < 10);
-    use std::io::{Read, Write};
     let mut slow = std::net::TcpStream::connect(&server.address).unwrap();
     slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: x").unwrap();
     let mut rest = Vec::new();

@@ -1,4 +1,4 @@
-//! A small client for HTTP and WebSockets, so that tests see every byte that a server sends.
+//! A small client for HTTP and web sockets, so that tests see every byte that a server sends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

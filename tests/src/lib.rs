@@ -7,9 +7,11 @@
 mod binary;
 pub mod cases;
 mod dockerd;
+#[expect(clippy::unwrap_used, reason = "a panic is how a test says that something is wrong")]
 pub mod http;
 mod invocation;
 mod nobody;
+#[expect(clippy::unwrap_used, reason = "a panic is how a test says that something is wrong")]
 mod server;
 mod tree;
 

@@ -71,6 +71,7 @@ pub(crate) async fn look_again(
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn lost(error: tokio::task::JoinError) -> SandboxError {
     SandboxError::Protocol(format!("a failure was lost: {error}"))
 }

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone)]
 pub struct ApiError {
     status: StatusCode,
-    body: ErrorDetail,
+    body: Box<ErrorDetail>,
 }
 
 /// The body of such an answer.
@@ -42,7 +42,7 @@ impl ApiError {
     pub fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
         let body =
             ErrorDetail { code: code.to_owned(), message: message.into(), hint: None, details: Value::Null };
-        Self { status, body }
+        Self { status, body: Box::new(body) }
     }
 
     /// With what can be done about it.
@@ -98,7 +98,7 @@ impl ApiError {
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        (self.status, Json(ErrorBody { error: self.body })).into_response()
+        (self.status, Json(ErrorBody { error: *self.body })).into_response()
     }
 }
 

@@ -10,9 +10,10 @@ use crate::terminal::{count, note, print_json};
 
 pub(crate) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
     // Without a data directory there was never anybody who held sandboxes of it.
-    let kept = match configuration.data_directory().is_dir() {
-        true => runtime()?.block_on(client(configuration)?.end_unattended())?,
-        false => None,
+    let kept = if configuration.data_directory().is_dir() {
+        runtime()?.block_on(client(configuration)?.end_unattended())?
+    } else {
+        None
     };
     let done = clean_up(None)?;
     if json {

@@ -37,15 +37,14 @@ impl Command {
             problem: "no command was given".into(),
             hint: "name a program and its arguments".into(),
         })?;
-        let (stdin, stdout, stderr, for_program) = match request.terminal {
-            Some(_) => (None, Reading::nothing(), Reading::nothing(), Vec::new()),
-            None => {
-                let (stdin_for_program, stdin) = pipe_to_program()?;
-                let (stdout, stdout_for_program) = pipe_from_program()?;
-                let (stderr, stderr_for_program) = pipe_from_program()?;
-                let for_program = vec![stdin_for_program, stdout_for_program, stderr_for_program];
-                (Some(stdin), stdout, stderr, for_program)
-            }
+        let (stdin, stdout, stderr, for_program) = if request.terminal.is_some() {
+            (None, Reading::nothing(), Reading::nothing(), Vec::new())
+        } else {
+            let (stdin_for_program, stdin) = pipe_to_program()?;
+            let (stdout, stdout_for_program) = pipe_from_program()?;
+            let (stderr, stderr_for_program) = pipe_from_program()?;
+            let for_program = vec![stdin_for_program, stdout_for_program, stderr_for_program];
+            (Some(stdin), stdout, stderr, for_program)
         };
         let environment = base.of_command(spec, &request);
         let directory = request.directory.unwrap_or_else(|| PathBuf::from(WORKSPACE));

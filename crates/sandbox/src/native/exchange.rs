@@ -135,13 +135,11 @@ impl NativeSandbox {
         let mut watching = Watching { events: receiver(ours)? };
         let work = Work::Watch { path: path.to_owned() };
         let answers = self.ask(|job| Request::Work { job, work }, &[theirs]).await?;
-        match watching.next_event().await {
-            Some(_) => Ok(watching),
-            None => {
-                self.finish(answers, "watch", path).await?;
-                Err(self.gone())
-            }
+        if watching.next_event().await.is_some() {
+            return Ok(watching);
         }
+        self.finish(answers, "watch", path).await?;
+        Err(self.gone())
     }
 
     async fn finish(

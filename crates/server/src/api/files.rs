@@ -148,7 +148,7 @@ pub(super) async fn get(
                 .collect();
             Ok(Json(Listing { path: path.display().to_string(), entries }).into_response())
         }
-        (GetForm::Content, FileKind::File) => content(&entry, path, looked.size).await,
+        (GetForm::Content, FileKind::File) => Ok(content(&entry, path, looked.size)),
         (GetForm::Content, FileKind::Link | FileKind::Other) => {
             Err(ApiError::invalid(format!("{} is no file", path.display()))
                 .hint("?as=stat says what it is, and where a link leads"))
@@ -162,7 +162,7 @@ async fn look(entry: &Entry, path: &Path) -> Result<FileEntry, ApiError> {
 }
 
 /// What a file has, as it comes.
-async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Response, ApiError> {
+fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Response {
     let (ours, theirs) = duplex(PIPE);
     let (from, mut archive) = duplex(PIPE);
     let packing = Arc::clone(entry);
@@ -179,7 +179,7 @@ async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Respons
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH, size.to_string()),
     ];
-    Ok((headers, body).into_response())
+    (headers, body).into_response()
 }
 
 async fn unpacked(mut archive: DuplexStream, to: DuplexStream) {

@@ -19,6 +19,7 @@ pub(super) struct Tools {
     program: OsString,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "it is written where it is passed")]
 fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> Value {
     json!({
         "name": name,

@@ -353,7 +353,7 @@ fn milliseconds(time: Duration) -> i64 {
 fn size(bytes: u64) -> String {
     [(30, "g"), (20, "m"), (10, "k")]
         .into_iter()
-        .find(|(shift, _)| bytes > 0 && bytes % (1_u64 << shift) == 0)
+        .find(|(shift, _)| bytes > 0 && bytes.is_multiple_of(1_u64 << shift))
         .map_or_else(|| bytes.to_string(), |(shift, unit)| format!("{}{unit}", bytes >> shift))
 }
 

@@ -15,8 +15,11 @@ const FOR_MS: i64 = 86_400_000;
 /// Keys and what was made for them.
 #[derive(Default)]
 pub(super) struct Idempotency {
-    by_key: Mutex<HashMap<(Option<String>, String), Arc<Made>>>,
+    by_key: Mutex<HashMap<OwnKey, Arc<Made>>>,
 }
+
+/// Whose key, and the key.
+type OwnKey = (Option<String>, String);
 
 /// What was made for a key.
 pub(super) struct Made {

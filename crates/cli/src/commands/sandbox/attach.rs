@@ -37,13 +37,13 @@ struct Changed {
 impl Taking {
     /// Takes what changed out of the sandbox. The directory is not touched before all of it is here.
     pub(super) async fn take(&self, sandbox: &Arc<dyn Sandbox>, exit: Exit) -> anyhow::Result<Exit> {
-        let changes = sandbox.changes().await?;
+        let seen = sandbox.changes().await?;
         let mut archive = Vec::new();
         sandbox.get(Path::new(WORKSPACE), &mut archive).await?;
         let of_workspace = |path: &String| Path::new(path).strip_prefix(WORKSPACE).ok().map(Path::to_owned);
-        let written: Vec<PathBuf> = changes.written.iter().filter_map(of_workspace).collect();
+        let written: Vec<PathBuf> = seen.written.iter().filter_map(of_workspace).collect();
         let mut changed = read(&archive, &written)?;
-        changed.deleted = changes.deleted.iter().filter_map(of_workspace).collect();
+        changed.deleted = seen.deleted.iter().filter_map(of_workspace).collect();
         let files = changed.written.len() + changed.linked.len() + changed.deleted.len();
         if let Some(path) = &self.patch {
             let text = patch(&self.directory, &changed)?;

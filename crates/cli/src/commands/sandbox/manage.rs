@@ -72,12 +72,8 @@ fn asked<T>(
 }
 
 fn shown(view: &SandboxView, json: bool) -> anyhow::Result<Exit> {
-    if json {
-        print_json(view)?
-    } else {
-        print(&format!("{}\n", view.sandbox_id))?
-    }
-    Ok(Exit::Done)
+    let printed = if json { print_json(view) } else { print(&format!("{}\n", view.sandbox_id)) };
+    printed.map(|()| Exit::Done)
 }
 
 /// The whole id of a sandbox of which the beginning is given.

@@ -162,6 +162,7 @@ const SEED_EXAMPLES: &[(&str, &str)] = &[
 
 /// Variables that only the design documents name.
 const DESIGN_VARIABLES: &[&str] = &[
+    "MENACE_SANDBOX_IMAGE",
     "OPENAI_BASE_URL",
     "SANDBOX_EMBEDDING_MODEL",
     "SANDBOX_MODEL",

@@ -172,3 +172,38 @@ async fn wrong_method(method: axum::http::Method, uri: axum::http::Uri) -> impl 
     )
     .hint("GET /api/docs shows what there is")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    #[test]
+    fn the_document_is_current() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/openapi.json");
+        let document = super::openapi().to_pretty_json().unwrap() + "\n";
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, &document).unwrap();
+        }
+        let page = std::fs::read_to_string(&path).unwrap();
+        assert!(page == document, "docs/openapi.json is old; run with UPDATE_DOCS=1 to write it anew");
+    }
+
+    #[test]
+    fn every_operation_has_a_name_of_its_own_and_every_reference_leads_somewhere() {
+        let document = serde_json::to_value(super::openapi()).unwrap();
+        let mut names = BTreeSet::new();
+        for (path, item) in document["paths"].as_object().unwrap() {
+            assert!(!path.contains('*'), "{path}");
+            for (method, operation) in item.as_object().unwrap() {
+                let name = operation["operationId"].as_str().unwrap().to_owned();
+                assert!(names.insert(name), "{method} {path}");
+            }
+        }
+        let text = document.to_string();
+        for reference in text.split("\"#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap();
+            assert!(document["components"]["schemas"][name].is_object(), "{name} is nowhere");
+        }
+    }
+}

@@ -40,6 +40,9 @@ pub struct Capabilities {
     pub images: bool,
     /// Sandboxes outlive the process that made them, and another one can take them over.
     pub outlives: bool,
+    /// A sandbox ends at once, whatever its commands do. Docker's engine takes ten seconds to kill a container in which a command
+    /// waits for somebody to read what it prints.
+    pub ends_at_once: bool,
 }
 
 /// What can be limited or counted.

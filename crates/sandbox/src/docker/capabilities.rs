@@ -26,6 +26,7 @@ pub(super) fn capabilities(engine: &Engine) -> Capabilities {
         watch: true,
         images: true,
         outlives: true,
+        ends_at_once: false,
     }
 }
 

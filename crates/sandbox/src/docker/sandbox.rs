@@ -237,13 +237,6 @@ impl Sandbox for DockerSandbox {
             return Ok(());
         }
         let engine = &self.handle.engine;
-        if self.handle.is_paused.load(Ordering::Acquire) {
-            // What stands still does not die, and the engine waits ten seconds before it lets it go on. If that fails, it is
-            // removed all the same, only later.
-            if let Err(error) = engine.docker.unpause_container(&self.handle.container).await {
-                tracing::debug!("a container that is removed stays paused: {error}");
-            }
-        }
         let removed = remove(&engine.docker, &self.handle.id).await;
         removed.map_err(|error| {
             // Whoever asks again is to get another chance.

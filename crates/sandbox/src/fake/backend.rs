@@ -69,6 +69,7 @@ impl Backend for FakeBackend {
             pause: Some(PauseMethod::Freezer),
             snapshot: true,
             any_user: true,
+            ends_at_once: true,
             ..Capabilities::default()
         }
     }

@@ -118,6 +118,7 @@ impl Backend for NativeBackend {
             watch: true,
             images: false,
             outlives: false,
+            ends_at_once: true,
         }
     }
 

@@ -20,7 +20,7 @@ pub(crate) fn serve(port: u16) -> io::Result<()> {
             return report(&Report::NotStarted { errno, step: Step::Connect });
         }
     };
-    report(&Report::Started { oom_kills: None })?;
+    report(&Report::Started)?;
     let input = stream.try_clone()?;
     thread::spawn(move || {
         // Without the host there is nobody to be connected to; a program that does not read any more may still write.

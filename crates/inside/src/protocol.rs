@@ -149,11 +149,14 @@ pub enum Control {
 /// What the program says.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum Report {
-    /// The command runs, or the connection is there, or files are watched.
-    Started {
+    /// The command is about to be started. It is said before because a program can stop its leader with its first breath, and
+    /// whoever waits for it has to know by then that its time runs.
+    Starting {
         /// Processes of the sandbox that the kernel has killed before because memory ran out; nothing where nobody counts.
         oom_kills: Option<u64>,
     },
+    /// The command runs, or the connection is there, or files are watched.
+    Started,
     /// It could not be started.
     NotStarted {
         /// What the kernel said.

@@ -79,10 +79,6 @@ fn unpack(directory: &Path) -> io::Result<Answer> {
 
 fn watch(path: &Path) -> io::Result<()> {
     watching::watch(path, io::stdin().as_fd(), |event| {
-        report(&if event.path.is_empty() {
-            Report::Started { oom_kills: None }
-        } else {
-            Report::Event(event.clone())
-        })
+        report(&if event.path.is_empty() { Report::Started } else { Report::Event(event.clone()) })
     })
 }

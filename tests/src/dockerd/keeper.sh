@@ -10,11 +10,11 @@ printf 'daemon:2000000000:65536\n' > "$directory/subordinate"
 mount --bind "$directory/subordinate" /etc/subuid
 mount --bind "$directory/subordinate" /etc/subgid
 
-# In memory: removing a container waits for everything that was written to the disk of its files, whoever wrote it.
-mkdir -p "$directory/data"
-mount -t tmpfs -o size=4g,mode=711 menace-tests-docker "$directory/data"
+# In memory: removing a container waits for everything that was written to the disk of its files, whoever wrote it. Not in
+# DIRECTORY: the users of containers must be able to reach it, and the build directory may be in a home that only root enters.
+mount -t tmpfs -o size=4g,mode=711 menace-tests-docker /mnt
 
-dockerd --data-root "$directory/data" --exec-root "$directory/exec" --pidfile "$directory/pid" \
+dockerd --data-root /mnt/data --exec-root "$directory/exec" --pidfile "$directory/pid" \
   --host "unix://$directory/docker.sock" --userns-remap daemon --cgroup-parent "/menace-tests-docker" \
   --bridge none --iptables=false --ip6tables=false --ip-forward=false --ip-masq=false \
   --shutdown-timeout 1 > "$directory/log" 2>&1 9>&- &

@@ -99,7 +99,7 @@ fn answers(directory: &Path) -> bool {
 
 /// What a machine that was switched off has left.
 fn remove_left_overs(directory: &Path) {
-    for name in ["data", "exec", "docker.sock", "pid", "log", "has_image"] {
+    for name in ["exec", "docker.sock", "pid", "log", "has_image"] {
         let path = directory.join(name);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         assert!(removed.is_ok() || !path.exists(), "{} is in the way: {removed:?}", path.display());
@@ -113,15 +113,17 @@ fn start(directory: &Path) {
     fs::write(&keeper, KEEPER).expect("the target directory is writable");
     let script = "unshare --mount --propagation private --pid --fork --kill-child --mount-proc sh \"$1/keeper.sh\" \"$1\"
         find /sys/fs/cgroup -depth -type d -path '*/menace-tests-docker*' -exec rmdir {} + 2> /dev/null
-        rm -rf \"$1\"/data* \"$1\"/exec* \"$1/docker.sock\" \"$1/pid\" \"$1/has_image\"";
+        rm -rf \"$1\"/exec* \"$1/docker.sock\" \"$1/pid\" \"$1/has_image\"";
     let mut command = Command::new("sh");
     command.args(["-c", script, "keeper"]).arg(directory);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-    command.spawn().expect("a shell can be started");
+    let mut keeper = command.spawn().expect("a shell can be started");
     let started = Instant::now();
     while !answers(directory) {
-        let log = fs::read_to_string(directory.join("log")).unwrap_or_default();
-        assert!(started.elapsed() < PATIENCE, "dockerd does not answer:\n{log}");
+        let has_ended = keeper.try_wait().expect("it is a child of this process").is_some();
+        let log = || fs::read_to_string(directory.join("log")).unwrap_or_default();
+        assert!(!has_ended, "dockerd has ended:\n{}", log());
+        assert!(started.elapsed() < PATIENCE, "dockerd does not answer:\n{}", log());
         std::thread::sleep(Duration::from_millis(100));
     }
 }

@@ -30,11 +30,12 @@ pub(crate) fn lead(run: &Run, counts: &IoCounts) -> io::Result<()> {
         return not_started(&error, Step::Directory);
     }
     let before = usage::Before::look(counts);
+    report(&Report::Starting { oom_kills: before.oom_kills })?;
     let program = match Program::start(run) {
         Ok(program) => program,
         Err((error, step)) => return not_started(&error, step),
     };
-    report(&Report::Started { oom_kills: before.oom_kills })?;
+    report(&Report::Started)?;
     Relay::new(run, program, signals, before)?.serve(counts)
 }
 

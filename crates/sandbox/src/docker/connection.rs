@@ -18,7 +18,7 @@ const CHUNK: usize = 32 << 10;
 pub(super) async fn connect(handle: &Arc<Handle>, port: u16) -> Result<DuplexStream, SandboxError> {
     let mut link = Link::open(handle, &Order::Connect { port }).await?;
     match link.report("connect to a port of", Path::new("/"), &mut Vec::new()).await? {
-        Report::Started { .. } => {}
+        Report::Started => {}
         Report::NotStarted { errno, .. } => {
             return Err(SandboxError::Port { port, source: io::Error::from_raw_os_error(errno) });
         }

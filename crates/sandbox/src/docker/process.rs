@@ -25,6 +25,10 @@ const GRACE: Duration = Duration::from_millis(100);
 /// How long it may take after that. Then everything in the sandbox is ended, which on a busy machine should be rare.
 const SECOND_GRACE: Duration = Duration::from_millis(600);
 
+/// How long nothing may be heard of a program that is being started, and how often that may be.
+const SILENCE: Duration = Duration::from_secs(1);
+const STARTING_ATTEMPTS: usize = 10;
+
 /// How long streams may take to end after everything was killed.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -32,6 +36,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 enum Heard {
     /// Nothing that its caller wants to know.
     Nothing,
+    /// The kernel has accepted the program.
+    Started,
     /// It ended.
     Ended(Box<End>),
     /// Its leader cannot lead it any more.
@@ -99,15 +105,41 @@ impl DockerProcess {
         })
     }
 
-    /// Waits until the kernel has accepted the program.
+    /// Waits until the kernel has accepted the program. One that has stopped its leader before that could be said is
+    /// found out by waking the leader.
     pub(super) async fn wait_until_started(&mut self) -> Result<(), SandboxError> {
-        let Some(from) = &mut self.from else { return Err(self.handle.gone()) };
-        match from.next().await? {
-            Some((Kind::Report, body)) => self.hear(parse(&body)?).map(drop),
-            Some((kind, _)) => Err(wrong(&format!("{kind:?} before a command has begun"))),
-            None => {
-                self.ended_silently().await?;
-                Err(self.handle.gone())
+        for _ in 0..STARTING_ATTEMPTS {
+            let Ok(started) = tokio::time::timeout(SILENCE, self.hear_of_start()).await else {
+                self.handle.wake_leaders().await?;
+                continue;
+            };
+            return started;
+        }
+        self.end_everything().await?;
+        Err(SandboxError::Inside {
+            action: "start a program in",
+            path: self.directory.clone(),
+            reason: "it stops the process that started it again and again".into(),
+        })
+    }
+
+    /// It can be given up without losing anything.
+    async fn hear_of_start(&mut self) -> Result<(), SandboxError> {
+        loop {
+            let Some(from) = &mut self.from else { return Err(self.handle.gone()) };
+            match from.next().await? {
+                Some((Kind::Report, body)) => match self.hear(parse(&body)?)? {
+                    Heard::Nothing => {}
+                    Heard::Started => return Ok(()),
+                    Heard::Ended(_) | Heard::LeaderFailed => {
+                        return Err(wrong("the end of a command before its beginning"));
+                    }
+                },
+                Some((kind, _)) => return Err(wrong(&format!("{kind:?} before a command has begun"))),
+                None => {
+                    self.ended_silently().await?;
+                    return Err(self.handle.gone());
+                }
             }
         }
     }
@@ -133,7 +165,8 @@ impl DockerProcess {
     /// What a report means for the command.
     fn hear(&mut self, report: Report) -> Result<Heard, SandboxError> {
         match report {
-            Report::Started { oom_kills } => {
+            Report::Started => return Ok(Heard::Started),
+            Report::Starting { oom_kills } => {
                 self.oom_kills = oom_kills;
                 let latest = self.timeout.and_then(|timeout| timeout.checked_add(GRACE));
                 self.deadline = latest.and_then(|time| tokio::time::Instant::now().checked_add(time));
@@ -272,7 +305,7 @@ impl Process for DockerProcess {
                 Some((Kind::Output, bytes)) => return Ok(Event::Stdout(bytes)),
                 Some((Kind::Complaint, bytes)) => return Ok(Event::Stderr(bytes)),
                 Some((Kind::Report, body)) => match self.hear(parse(&body)?)? {
-                    Heard::Nothing => {}
+                    Heard::Nothing | Heard::Started => {}
                     Heard::Ended(end) => return self.ended(*end).await,
                     Heard::LeaderFailed => return self.ended_silently().await,
                 },

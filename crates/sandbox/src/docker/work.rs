@@ -145,7 +145,7 @@ pub(super) async fn watch(handle: &Arc<Handle>, path: &Path) -> Result<Watching,
     let order = Order::Watch { path: path.to_owned() };
     let mut link = Link::open(handle, &order).await?;
     match link.report("watch", path, &mut Vec::new()).await? {
-        Report::Started { .. } => Ok(Watching(link)),
+        Report::Started => Ok(Watching(link)),
         other => Err(wrong(&format!("{other:?} instead of watching"))),
     }
 }

@@ -1,20 +1,21 @@
 //! What failed is looked at again: whether it fails each time, and with what least input.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
 use menace_model::calls::OutcomeKind;
 use menace_sandbox::SandboxError;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::call::Call;
 use crate::execute::Execute;
 use crate::minimise::{Again, Likeness, minimise, outcome_of};
 use crate::outcome::{CallOutcome, Verdict};
 use crate::plan::{Plan, Planning};
+use crate::repetitions::{Repetition, Repetitions};
 use crate::report::{Failure, RunReport, Shown};
-use crate::run::{Recorded, RunError, RunOptions, Surroundings};
+use crate::run::{Ledger, Recorded, RunError, RunOptions, Surroundings};
 
 /// Makes every failure once more and its input smaller, several at once. What does not fail again is flaky.
 pub(crate) async fn look_again(
@@ -32,7 +33,9 @@ pub(crate) async fn look_again(
             .push_back(Suspect::new(number, failure, |number| plan.call(number, planning, options.timeout)));
     }
     // What is waited for comes last: it goes on meanwhile.
-    waiting.make_contiguous().sort_by_key(|suspect| repetitions.has(suspect));
+    waiting
+        .make_contiguous()
+        .sort_by_key(|suspect| suspect.first().is_some_and(|number| repetitions.has(number)));
     surroundings.progress.shrinking(waiting.len());
     let mut under_way = JoinSet::new();
     let mut looked_at = BTreeMap::new();
@@ -43,10 +46,11 @@ pub(crate) async fn look_again(
             // One that another run has looked at already is only made once more.
             let is_known = suspect.calls.iter().any(|(_, call)| surroundings.ledger.carried(call).is_some());
             let calls = if is_known { 0 } else { options.shrinking };
-            let repetition = repetitions.take(&suspect);
+            let is_settled = suspect.is_known_not_to_end(surroundings.ledger);
+            let repetition = suspect.first().and_then(|number| repetitions.take(number));
             under_way.spawn(async move {
                 let (began, number, name) = (Instant::now(), suspect.number, suspect.name());
-                let seen = suspect.look_at(&executor, calls, repetition).await;
+                let seen = suspect.look_at(&executor, (calls, is_settled), repetition).await;
                 tracing::debug!("{name}: looked at again in {} ms", began.elapsed().as_millis());
                 (number, seen)
             });
@@ -76,51 +80,6 @@ fn lost(error: tokio::task::JoinError) -> SandboxError {
     SandboxError::Protocol(format!("a failure was lost: {error}"))
 }
 
-/// A call that is made once more.
-type Repetition = JoinHandle<Result<CallOutcome, SandboxError>>;
-
-/// Calls that are made once more as soon as they have failed. Those that wait for others in vain take all of their time and none
-/// of the machine's, so that nobody has to wait for them at the end.
-#[derive(Default)]
-pub(crate) struct Repetitions {
-    by_number: BTreeMap<usize, Repetition>,
-    sections: BTreeSet<String>,
-}
-
-impl Repetitions {
-    /// Makes a call once more if it is of that kind, and the first one of its section.
-    pub(crate) fn begin(
-        &mut self,
-        number: usize,
-        call: &Call,
-        verdict: &Verdict,
-        executor: &Arc<dyn Execute>,
-    ) {
-        let waits = verdict.kind == OutcomeKind::Timeout && call.circumstances.disturbs_network();
-        if !waits || !self.sections.insert(call.section()) {
-            return;
-        }
-        let (executor, call) = (Arc::clone(executor), call.clone());
-        self.by_number.insert(number, tokio::spawn(async move { outcome_of(&executor, &call).await }));
-    }
-
-    fn has(&self, suspect: &Suspect) -> bool {
-        suspect.calls.first().is_some_and(|(failure, _)| self.by_number.contains_key(&failure.number))
-    }
-
-    fn take(&mut self, suspect: &Suspect) -> Option<Repetition> {
-        self.by_number.remove(&suspect.calls.first()?.0.number)
-    }
-}
-
-impl Drop for Repetitions {
-    fn drop(&mut self) {
-        for repetition in self.by_number.values() {
-            repetition.abort();
-        }
-    }
-}
-
 /// A failure that is looked at again: the call that shows it, and calls of other cells that would.
 struct Suspect {
     number: u64,
@@ -146,14 +105,19 @@ impl Suspect {
         Self { number, calls: std::iter::once(failure).chain(others).map(with_count).collect() }
     }
 
-    /// Spends so many calls on a smaller input.
+    /// The number of the call that shows it.
+    fn first(&self) -> Option<usize> {
+        self.calls.first().map(|(failure, _)| failure.number)
+    }
+
+    /// Makes it once more, unless that is settled, and its input smaller with so many calls.
     async fn look_at(
         mut self,
         executor: &Arc<dyn Execute>,
-        calls: usize,
+        (calls, is_settled): (usize, bool),
         mut repetition: Option<Repetition>,
     ) -> Result<Seen, SandboxError> {
-        if calls < RunOptions::THOROUGH && self.is_known_not_to_end() {
+        if calls < RunOptions::THOROUGH && is_settled {
             let (failure, call) = self.calls.swap_remove(0);
             let outcome = CallOutcome { verdict: failure.verdict.clone(), measures: None };
             return Ok(Seen::Again(Box::new(failure), Box::new(call), Box::new(outcome)));
@@ -186,11 +150,11 @@ impl Suspect {
         })
     }
 
-    /// Whether several calls did not end, so that waiting for one of them once more says no more.
-    fn is_known_not_to_end(&self) -> bool {
-        self.calls
-            .first()
-            .is_some_and(|(failure, _)| failure.kind == OutcomeKind::Timeout && failure.count > 1)
+    /// Whether several calls did not end, or one of them twice, so that waiting for it once more says no more.
+    fn is_known_not_to_end(&self, ledger: &dyn Ledger) -> bool {
+        self.calls.first().is_some_and(|(failure, call)| {
+            failure.kind == OutcomeKind::Timeout && (failure.count > 1 || ledger.did_not_end_twice(call))
+        })
     }
 }
 

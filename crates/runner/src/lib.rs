@@ -14,6 +14,7 @@ mod outcome;
 mod owners;
 mod plan;
 mod recovery;
+mod repetitions;
 mod report;
 mod run;
 mod self_test;

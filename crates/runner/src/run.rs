@@ -12,16 +12,17 @@ use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::again::{Repetitions, look_again};
+use crate::again::look_again;
 use crate::call::{Call, needs_world};
 use crate::circumstances::Proof;
 use crate::describe::describe;
 use crate::execute::Execute;
 use crate::judge::not_happened;
-use crate::minimise::{outcome_of, outcomes_of_batch};
+use crate::minimise::outcomes_of_batch;
 use crate::outcome::{CallOutcome, Verdict};
 use crate::owners::find_owners;
 use crate::plan::{Plan, PlannedPreset, Planning, Purpose, plan};
+use crate::repetitions::{Repetition, Repetitions};
 use crate::report::RunReport;
 use crate::stubs::{GivenStub, Source};
 use crate::target::Target;
@@ -91,6 +92,10 @@ pub trait Ledger: Send + Sync {
     /// What came of the very same call of the same code in another run, so that it need not be made again.
     fn carried(&self, _call: &Call) -> Option<CallOutcome> {
         None
+    }
+    /// Whether the very same call of the same code did not end in another run, nor when it was made once more there.
+    fn did_not_end_twice(&self, _call: &Call) -> bool {
+        false
     }
     /// So many calls are planned; the text tells this plan from others.
     fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a>;
@@ -195,6 +200,13 @@ fn digest(plan: &Plan) -> String {
 /// Calls that are made together, with their numbers.
 type Batch = Vec<(usize, Call)>;
 
+/// What came of them, and one that was made once more meanwhile.
+struct Finished {
+    batch: Batch,
+    outcomes: Result<Vec<CallOutcome>, SandboxError>,
+    twin: Option<Repetition>,
+}
+
 /// What is lost when menace is killed, and what one hanging call holds up, is at most so many calls.
 const LARGEST_BATCH: usize = 48;
 
@@ -244,15 +256,15 @@ impl Execution<'_> {
             if batch.is_empty() {
                 continue;
             }
-            let executor = Arc::clone(surroundings.executor);
+            let (executor, twins) = (Arc::clone(surroundings.executor), self.repetitions.twins());
             under_way.spawn(async move {
                 let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
                 // What came of a call in a batch has to come of it alone, too.
-                let outcomes = match &calls[..] {
-                    [alone] => outcome_of(&executor, alone).await.map(|outcome| vec![outcome]),
-                    together => outcomes_of_batch(&executor, together).await,
+                let (outcomes, twin) = match &calls[..] {
+                    [alone] => twins.outcome_of(&executor, alone).await,
+                    together => (outcomes_of_batch(&executor, together).await, None),
                 };
-                (batch, outcomes)
+                Finished { batch, outcomes, twin }
             });
         }
         while !under_way.is_empty() {
@@ -321,11 +333,14 @@ impl Execution<'_> {
     async fn finish_one(
         &mut self,
         surroundings: &Surroundings<'_>,
-        under_way: &mut JoinSet<(Batch, Result<Vec<CallOutcome>, SandboxError>)>,
+        under_way: &mut JoinSet<Finished>,
     ) -> Result<(), RunError> {
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
-        let (batch, outcomes) =
+        let Finished { batch, outcomes, twin } =
             finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
+        if let (Some(twin), [(number, _)]) = (twin, &batch[..]) {
+            self.repetitions.keep(*number, twin);
+        }
         let made: Vec<Recorded> = batch
             .into_iter()
             .zip(outcomes?)
@@ -343,11 +358,9 @@ impl Execution<'_> {
             return Ok(());
         }
         surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
-        for Recorded { number, call, outcome } in made {
+        for Recorded { number, outcome, .. } in made {
             surroundings.progress.called(outcome.verdict.kind);
-            let number = usize::try_from(number).unwrap_or(usize::MAX);
-            self.repetitions.begin(number, &call, &outcome.verdict, surroundings.executor);
-            self.outcomes.insert(number, outcome);
+            self.outcomes.insert(usize::try_from(number).unwrap_or(usize::MAX), outcome);
         }
         Ok(())
     }

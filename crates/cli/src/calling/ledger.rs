@@ -1,7 +1,8 @@
 //! What came of calls, written to the store as they end.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use menace_model::calls::OutcomeKind;
 use menace_model::ids::RunId;
 use menace_runner::{Call, CallOutcome, Ledger, Recorded, Written};
 use menace_store::{CallFilter, CallRecord, Store, StoreError};
@@ -19,12 +20,21 @@ pub(crate) struct StoreLedger {
     known: BTreeMap<u64, CallOutcome>,
     /// What came of calls of another run, by what tells them from others.
     carried: HashMap<blake3::Hash, CallOutcome>,
+    /// Those that did not end, and were made more than once.
+    endless: HashSet<blake3::Hash>,
 }
 
 impl StoreLedger {
     /// For a run that begins.
     pub(crate) fn new(store: Store, run: RunId, settings: RunSettings) -> Self {
-        Self { store, run, settings, known: BTreeMap::new(), carried: HashMap::new() }
+        Self {
+            store,
+            run,
+            settings,
+            known: BTreeMap::new(),
+            carried: HashMap::new(),
+            endless: HashSet::new(),
+        }
     }
 
     /// Where it writes.
@@ -40,7 +50,7 @@ impl StoreLedger {
             // What cannot be read is made again.
             known.extend(serde_json::from_value(record.detail).ok().map(|outcome| (number, outcome)));
         }
-        Ok(Self { store, run, settings, known, carried: HashMap::new() })
+        Ok(Self { store, run, settings, known, carried: HashMap::new(), endless: HashSet::new() })
     }
 
     /// What came of calls of these modules in another run is taken, where the very same call is planned.
@@ -51,9 +61,14 @@ impl StoreLedger {
     ) -> Result<(), StoreError> {
         for record in all_calls(&self.store, other).await? {
             let Ok(call) = serde_json::from_value::<Call>(record.spec) else { continue };
-            let Ok(outcome) = serde_json::from_value(record.detail) else { continue };
-            if modules.contains(&call.module) {
-                self.carried.insert(identity(&call), outcome);
+            let Ok(outcome) = serde_json::from_value::<CallOutcome>(record.detail) else { continue };
+            if !modules.contains(&call.module) {
+                continue;
+            }
+            let (call, did_not_end) = (identity(&call), outcome.verdict.kind == OutcomeKind::Timeout);
+            let before = self.carried.insert(call, outcome);
+            if did_not_end && before.is_some_and(|before| before.verdict.kind == OutcomeKind::Timeout) {
+                self.endless.insert(call);
             }
         }
         Ok(())
@@ -83,6 +98,10 @@ impl Ledger for StoreLedger {
 
     fn carried(&self, call: &Call) -> Option<CallOutcome> {
         self.carried.get(&identity(call)).cloned()
+    }
+
+    fn did_not_end_twice(&self, call: &Call) -> bool {
+        self.endless.contains(&identity(call))
     }
 
     fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a> {

@@ -192,13 +192,13 @@ fn judge_exception(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use serde_json::json;
 
     use super::*;
     use crate::circumstances::{Circumstances, Counts};
 
-    fn raw(answer: Value) -> RawOutcome {
+    pub(crate) fn raw(answer: Value) -> RawOutcome {
         RawOutcome {
             returned: Some(answer),
             exit_code: Some(0),
@@ -223,7 +223,7 @@ mod tests {
         }})
     }
 
-    fn call(stub: &Stub, preset: &str) -> Call {
+    pub(crate) fn call(stub: &Stub, preset: &str) -> Call {
         let preset = &menace_model::presets::read(preset).unwrap()[0];
         Call {
             module: "shop.cart".into(),

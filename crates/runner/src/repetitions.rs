@@ -96,3 +96,80 @@ impl Twins {
         self.sections.lock().unwrap_or_else(PoisonError::into_inner).insert(call.section())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use menace_sandbox::native::{CallSpec, RawOutcome};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::execute::Outcomes;
+    use crate::judge::tests::{call, raw};
+    use crate::stubs::Stub;
+
+    /// Every call takes so long, and does not end if that is too long for it.
+    struct Slow {
+        takes: Duration,
+        begun: AtomicUsize,
+    }
+
+    impl Execute for Slow {
+        fn execute<'a>(
+            &'a self,
+            call: &'a CallSpec,
+        ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>> {
+            self.begun.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async move {
+                tokio::time::sleep(self.takes.min(call.timeout)).await;
+                let timed_out = self.takes > call.timeout;
+                let returned = if timed_out { Value::Null } else { json!({"stage": "done"}) };
+                Ok(RawOutcome { timed_out, ..raw(returned) })
+            })
+        }
+
+        fn execute_batch<'a>(&'a self, _module: &'a str, _calls: &'a [CallSpec]) -> Outcomes<'a> {
+            unreachable!("these calls are made alone")
+        }
+    }
+
+    async fn made(preset: &str, takes: u64, twins: &Twins) -> (OutcomeKind, usize, Option<Repetition>) {
+        let slow = Arc::new(Slow { takes: Duration::from_secs(takes), begun: AtomicUsize::new(0) });
+        let executor: Arc<dyn Execute> = Arc::<Slow>::clone(&slow);
+        let (outcomes, twin) = twins.outcome_of(&executor, &call(&Stub::default(), preset)).await;
+        (outcomes.unwrap()[0].verdict.kind, slow.begun.load(Ordering::Relaxed), twin)
+    }
+
+    const DISTURBED: &str = r#"{"FAILURE_MODES": "flaky_upstream"}"#;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_waits_in_vain_is_made_once_more_meanwhile() {
+        let began = tokio::time::Instant::now();
+        let (kind, begun, twin) = made(DISTURBED, 3600, &Twins::default()).await;
+        assert_eq!((kind, begun), (OutcomeKind::Timeout, 2));
+        let again = twin.unwrap().await.unwrap().unwrap();
+        assert_eq!(again.verdict.kind, OutcomeKind::Timeout);
+        let timeout = Duration::from_secs(5);
+        assert_eq!(began.elapsed().as_secs(), (timeout + SUSPICIOUS).as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_ends_is_made_once() {
+        let (_, begun, twin) = made(DISTURBED, 1, &Twins::default()).await;
+        assert_eq!((begun, twin.is_some()), (1, false));
+        let (_, begun, twin) = made(DISTURBED, 4, &Twins::default()).await;
+        assert_eq!((begun, twin.is_some()), (2, false), "it took its time, and ended");
+        let (_, begun, twin) = made("{}", 3600, &Twins::default()).await;
+        assert_eq!((begun, twin.is_some()), (1, false), "nobody is waited for");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_of_a_section_is_enough() {
+        let twins = Twins::default();
+        assert!(made(DISTURBED, 3600, &twins).await.2.is_some());
+        assert!(made(DISTURBED, 3600, &twins).await.2.is_none());
+    }
+}

@@ -169,6 +169,7 @@ pub async fn run(
         options,
         outcomes: BTreeMap::new(),
         carried: Vec::new(),
+        waiting: 0,
         repetitions: Repetitions::default(),
     };
     if !execution.run(surroundings).await? {
@@ -209,6 +210,8 @@ struct Finished {
 
 /// What is lost when menace is killed, and what one hanging call holds up, is at most so many calls.
 const LARGEST_BATCH: usize = 48;
+/// Calls that are held back take long, and nobody else can be called until the last of them has ended.
+const LARGEST_STARVING: usize = 8;
 
 struct Execution<'a> {
     plan: &'a Plan,
@@ -217,6 +220,8 @@ struct Execution<'a> {
     outcomes: BTreeMap<usize, CallOutcome>,
     /// What came of calls in another run, to be written down in this one.
     carried: Vec<Recorded>,
+    /// Batches under way that wait for others.
+    waiting: usize,
     /// Calls that waited for others in vain, which are made once more while other calls are made.
     repetitions: Repetitions,
 }
@@ -244,7 +249,9 @@ impl Execution<'_> {
             is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
             let asks_others = needs_world(&self.planning.targets[self.plan.calls[number].target]);
             let room = if waits { 1 } else { self.options.parallel * next.places(asks_others) };
-            while under_way.len() >= room {
+            // Who waits for an answer that does not come takes nothing of the machine, and nobody waits for it.
+            let waiting = next.disturbs_network();
+            while self.count(under_way.len(), waiting && !waits) >= room {
                 self.finish_one(surroundings, &mut under_way).await?;
             }
             if *surroundings.stop.borrow() {
@@ -256,6 +263,7 @@ impl Execution<'_> {
             if batch.is_empty() {
                 continue;
             }
+            self.waiting += usize::from(waiting);
             let (executor, twins) = (Arc::clone(surroundings.executor), self.repetitions.twins());
             under_way.spawn(async move {
                 let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
@@ -273,6 +281,11 @@ impl Execution<'_> {
         Ok(self.outcomes.len() == self.plan.calls.len())
     }
 
+    /// Batches under way of those that wait for others, or of all others.
+    fn count(&self, under_way: usize, waiting: bool) -> usize {
+        if waiting { self.waiting } else { under_way - self.waiting }
+    }
+
     /// The next calls that can be made together: of one module, under one preset.
     fn next_batch(&mut self, number: &mut usize, surroundings: &Surroundings<'_>) -> Batch {
         let mut batch = Batch::new();
@@ -285,7 +298,9 @@ impl Execution<'_> {
                     // What waits for others need not wait for each other.
                     && !(call.needs_world || needs_world(&self.planning.targets[planned.target]))
             });
-            if !fits || batch.len() == LARGEST_BATCH {
+            let is_starving =
+                self.planning.presets[planned.preset].circumstances.proofs.contains(&Proof::Starved);
+            if !fits || batch.len() == if is_starving { LARGEST_STARVING } else { LARGEST_BATCH } {
                 break;
             }
             let current = *number;
@@ -338,6 +353,7 @@ impl Execution<'_> {
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
         let Finished { batch, outcomes, twin } =
             finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
+        self.waiting -= usize::from(batch.iter().any(|(_, call)| call.circumstances.disturbs_network()));
         if let (Some(twin), [(number, _)]) = (twin, &batch[..]) {
             self.repetitions.keep(*number, twin);
         }

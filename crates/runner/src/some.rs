@@ -25,8 +25,8 @@ pub async fn make_calls(
     let numbered: Vec<(usize, &Call)> = calls.iter().enumerate().collect();
     let (starving, others): (Vec<_>, Vec<_>) = numbered.into_iter().partition(|(_, call)| starves(call));
     let mut outcomes: Vec<Option<CallOutcome>> = vec![None; calls.len()];
-    for (group, waits) in [(others, false), (starving, true)] {
-        let mut batches = batches(&group, if waits { parallel } else { 0 });
+    for group in [others, starving] {
+        let mut batches = batches(&group, parallel);
         let mut under_way = JoinSet::new();
         loop {
             let places = |batch: &Vec<(usize, Call)>| batch[0].1.circumstances.places(batch[0].1.needs_world);
@@ -55,15 +55,15 @@ pub async fn make_calls(
     outcomes.into_iter().map(|outcome| outcome.ok_or_else(lost)).collect()
 }
 
-/// Calls that can be made together: neighbours of one module in the same circumstances. Those that are held back leave the
-/// machine to others, so that there are as many batches of them as places.
-fn batches(calls: &[(usize, &Call)], held_back: usize) -> VecDeque<Vec<(usize, Call)>> {
+/// Calls that can be made together: neighbours of one module in the same circumstances, at most so many that every place has
+/// some of them.
+fn batches(calls: &[(usize, &Call)], parallel: usize) -> VecDeque<Vec<(usize, Call)>> {
     let mut all: VecDeque<Vec<(usize, Call)>> = VecDeque::new();
     for (number, call) in calls {
         let is_alone = |call: &Call| call.needs_world || call.examples || call.across;
         let fits = all.back().is_some_and(|batch| {
             let (_, first) = &batch[0];
-            let places = held_back * first.circumstances.places(first.needs_world);
+            let places = parallel * first.circumstances.places(first.needs_world);
             batch.len() < LARGEST_BATCH.min(calls.len().div_ceil(places.max(1)))
                 && first.module == call.module
                 && first.circumstances == call.circumstances

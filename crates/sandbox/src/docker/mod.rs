@@ -21,14 +21,17 @@ mod host_files;
 mod images;
 mod janitor;
 mod labels;
+mod limits;
 mod link;
 mod options;
+mod pool;
 mod process;
 mod sandbox;
 mod stats;
 mod work;
 
 pub use backend::DockerBackend;
-pub use clean_up::{CleanUp, clean_up};
+pub use clean_up::{CleanUp, Inventory, clean_up, look_around};
 pub use images::{DEFAULT_IMAGE, build_image, import_image};
 pub use options::DockerOptions;
+pub use pool::{PoolEvent, PoolObserver, PoolOptions, Removal};

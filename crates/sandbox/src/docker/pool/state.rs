@@ -30,13 +30,21 @@ impl<T> Shared<T> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a sandbox, if there is one; what gives way to it.
-    pub(super) fn seat(self: &Arc<Self>) -> Result<(Seat, Option<T>), usize>
+    /// A place for a sandbox, if there is one, with one of its kind that waits, if one does.
+    pub(super) fn seat(self: &Arc<Self>, key: Option<&Key>, now: Instant) -> Result<Seated<T>, usize>
     where
         T: Send + 'static,
     {
-        let gave_way = self.lock().admit()?;
-        Ok((self.taken(), gave_way))
+        let mut state = self.lock();
+        if state.used >= state.most {
+            return Err(state.used);
+        }
+        state.used += 1;
+        // It does not give way to itself.
+        let taken = key.and_then(|key| state.take(key, now));
+        let gave_way = state.over();
+        drop(state);
+        Ok(Seated { seat: self.taken(), taken, gave_way })
     }
 
     /// A place for a sandbox that is there already.
@@ -60,6 +68,15 @@ impl<T> Shared<T> {
             shared.wake.notify_one();
         })))
     }
+}
+
+/// A place that was had.
+pub(super) struct Seated<T> {
+    pub(super) seat: Seat,
+    /// One that waited for this.
+    pub(super) taken: Option<T>,
+    /// One that has to go for it.
+    pub(super) gave_way: Option<T>,
 }
 
 /// A place for a container that is used. It is free again when this is dropped.
@@ -110,15 +127,6 @@ impl<T> State<T> {
 
     fn waiting(&self) -> usize {
         self.kinds.values().map(|kind| kind.waiting.len()).sum()
-    }
-
-    /// Makes room for a container that is used; how many there are if there is none.
-    fn admit(&mut self) -> Result<Option<T>, usize> {
-        if self.used >= self.most {
-            return Err(self.used);
-        }
-        self.used += 1;
-        Ok(self.over())
     }
 
     /// One that waits and is too many, of the kind that nobody has asked for longest.

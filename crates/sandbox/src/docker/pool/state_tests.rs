@@ -49,13 +49,14 @@ fn those_who_wait_give_way_and_the_last_place_is_the_last() {
     let (shared, now) = (Shared::<u32>::new(2, 3), Instant::now());
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
     assert_eq!(fill(&shared, now), 2);
-    let (first, gave_way) = shared.seat().unwrap();
+    let seat = || shared.seat(None, now).map(|seated| (seated.seat, seated.gave_way));
+    let (first, gave_way) = seat().unwrap();
     assert_eq!(gave_way, None, "there are three places");
-    let (second, gave_way) = shared.seat().unwrap();
+    let (second, gave_way) = seat().unwrap();
     assert_eq!(gave_way, Some(1));
-    let (third, gave_way) = shared.seat().unwrap();
+    let (third, gave_way) = seat().unwrap();
     assert_eq!(gave_way, Some(2));
-    assert_eq!(shared.seat().err(), Some(3), "all places are taken");
+    assert_eq!(seat().err(), Some(3), "all places are taken");
     assert_eq!(fill(&shared, now), 0);
     drop(second);
     assert_eq!(fill(&shared, now), 1, "and now one can wait again");
@@ -64,11 +65,20 @@ fn those_who_wait_give_way_and_the_last_place_is_the_last() {
 }
 
 #[test]
+fn one_that_is_asked_for_does_not_give_way_to_itself() {
+    let (shared, now) = (Shared::<u32>::new(1, 1), Instant::now());
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    assert_eq!(fill(&shared, now), 1);
+    let seated = shared.seat(Some(&key(1)), now).unwrap();
+    assert_eq!((seated.taken, seated.gave_way), (Some(1), None));
+}
+
+#[test]
 fn one_that_is_ready_too_late_gives_way() {
     let (shared, now) = (Shared::<u32>::new(1, 1), Instant::now());
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
     let Due::Now(due, _) = ({ shared.lock().due(now) }) else { panic!("one is wanted") };
-    let (_seat, _) = shared.seat().unwrap();
+    let _seated = shared.seat(None, now).unwrap();
     assert_eq!(shared.lock().made(&due, 1, now), Some(1));
 }
 

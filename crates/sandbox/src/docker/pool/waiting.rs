@@ -18,7 +18,7 @@ use super::events::{PoolEvent, PoolObserver, Removal};
 use super::key::{Key, has_limits, template};
 use super::options::PoolOptions;
 use super::roll::{Known, Roll, written_before};
-use super::state::{Seat, Shared};
+use super::state::{Seat, Seated, Shared};
 use super::sweep::Failed;
 use crate::SandboxError;
 
@@ -141,8 +141,9 @@ impl Pool {
         spec: &SandboxSpec,
         image: &Image,
     ) -> Result<Given, SandboxError> {
-        let seat = self.seat()?;
-        if let Some((handle, known)) = self.take(spec, image).await? {
+        let key = Key::of(spec, image);
+        let (seat, waiting) = self.seat(key.as_ref())?;
+        if let Some((handle, known)) = self.take(key.as_ref(), waiting, spec).await? {
             let made = self.fill(handle, spec).await?;
             return Ok(Given { made, member: Member { _seat: seat, _known: known } });
         }
@@ -163,11 +164,11 @@ impl Pool {
         Member { _seat: self.shared.seat_for_adopted(), _known: known }
     }
 
-    fn seat(&self) -> Result<Seat, SandboxError> {
-        match self.shared.seat() {
-            Ok((seat, gave_way)) => {
+    fn seat(&self, key: Option<&Key>) -> Result<(Seat, Option<Idle>), SandboxError> {
+        match self.shared.seat(key, Instant::now()) {
+            Ok(Seated { seat, taken, gave_way }) => {
                 self.gave_way(gave_way);
-                Ok(seat)
+                Ok((seat, taken))
             }
             Err(there) => {
                 self.observer.happened(PoolEvent::LimitReached);
@@ -188,13 +189,11 @@ impl Pool {
     /// One that waits and is well, with the limits that are asked for.
     async fn take(
         &self,
+        key: Option<&Key>,
+        mut waiting: Option<Idle>,
         spec: &SandboxSpec,
-        image: &Image,
     ) -> Result<Option<(Arc<Handle>, Known)>, SandboxError> {
-        let Some(key) = Key::of(spec, image) else { return Ok(None) };
-        loop {
-            let taken = self.shared.lock().take(&key, Instant::now());
-            let Some(idle) = taken else { return Ok(None) };
+        while let Some(idle) = waiting {
             self.shared.wake.notify_one();
             self.tell_waiting();
             match fit(&idle, spec).await {
@@ -206,7 +205,9 @@ impl Pool {
                 }
                 Err(error) => return Err(error),
             }
+            waiting = key.and_then(|key| self.shared.lock().take(key, Instant::now()));
         }
+        Ok(None)
     }
 
     async fn fill(&self, handle: Arc<Handle>, spec: &SandboxSpec) -> Result<Made, SandboxError> {

@@ -50,11 +50,14 @@ impl Author {
     }
 }
 
-/// When a process was started, in ticks since the machine was; nothing if there is none of this number.
+/// When a process was started, in ticks since the machine was; nothing if there is none of this number. One that has ended and that
+/// nobody has waited for is none: where no process reaps orphans it is listed for ever.
 fn started(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program, in parentheses, may itself have spaces and parentheses.
-    Some(stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned())
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let is_living = !matches!(fields.next()?, "Z" | "X");
+    is_living.then(|| fields.nth(18).map(str::to_owned)).flatten()
 }
 
 #[cfg(test)]
@@ -73,5 +76,24 @@ mod tests {
         }
         let elsewhere = Author { machine: "there".into(), boot: "other".into(), ..this.clone() };
         assert!(!elsewhere.is_gone(&this), "nobody here knows what lives on another machine");
+    }
+
+    #[test]
+    fn one_that_nobody_has_waited_for_is_gone() {
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let author = Author {
+            machine: "here".into(),
+            pid: child.id(),
+            started: started(child.id()).unwrap(),
+            ..Author::this()
+        };
+        let this = Author { machine: "here".into(), ..Author::this() };
+        assert!(!author.is_gone(&this));
+        child.kill().unwrap();
+        while !fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        assert!(author.is_gone(&this));
+        child.wait().unwrap();
     }
 }

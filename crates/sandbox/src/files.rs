@@ -39,8 +39,8 @@ pub(crate) async fn lock(path: Option<&Path>) -> Result<Option<File>, SandboxErr
     }
 }
 
-/// The same, for whoever has nothing else to do meanwhile.
-pub(crate) fn lock_now(path: &Path) -> io::Result<File> {
+/// The same, for whoever has nothing else to do meanwhile, such as a command that cleans up.
+pub fn lock_now(path: &Path) -> io::Result<File> {
     let file = open(path)?;
     file.lock()?;
     Ok(file)

@@ -30,6 +30,7 @@ mod sandbox;
 mod stats;
 mod work;
 
+pub use crate::files::lock_now as lock_pool;
 pub use backend::DockerBackend;
 pub use clean_up::{CleanUp, Inventory, clean_up, look_around};
 pub use images::{DEFAULT_IMAGE, build_image, import_image};

@@ -57,7 +57,9 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         let workers = self.workers.get_mut().unwrap_or_else(PoisonError::into_inner);
-        workers.iter().for_each(|worker| worker.task.abort());
+        for worker in workers {
+            worker.task.abort();
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use menace_sandbox::SandboxError;
 use menace_sandbox::overlays::{Overlays, Which};
 
 use super::crew::Crew;
@@ -39,7 +40,7 @@ impl Cleaning {
             tokio::time::sleep(self.interval).await;
             let began = Instant::now();
             for backend in sandboxes.backends.started().await {
-                self.note(&sandboxes, Worker::Cleanup, backend.sweep().await);
+                note(&sandboxes, Worker::Cleanup, backend.sweep().await);
             }
             sandboxes.end_too_large().await;
             self.purge_overlays(&sandboxes, false);
@@ -52,16 +53,9 @@ impl Cleaning {
             tokio::time::sleep(self.interval).await;
             let began = Instant::now();
             for backend in sandboxes.backends.started().await {
-                self.note(&sandboxes, Worker::Reaper, backend.reap().await);
+                note(&sandboxes, Worker::Reaper, backend.reap().await);
             }
             sandboxes.metrics.cleaning.swept(Worker::Reaper, began.elapsed());
-        }
-    }
-
-    fn note(&self, sandboxes: &Sandboxes, worker: Worker, done: Result<(), menace_sandbox::SandboxError>) {
-        if let Err(error) = done {
-            sandboxes.metrics.cleaning.failed();
-            tracing::warn!("{} worker could not do all of its work: {error}", worker.name());
         }
     }
 
@@ -79,5 +73,12 @@ impl Cleaning {
                 tracing::warn!("overlays could not be looked through: {error}");
             }
         }
+    }
+}
+
+fn note(sandboxes: &Sandboxes, worker: Worker, done: Result<(), SandboxError>) {
+    if let Err(error) = done {
+        sandboxes.metrics.cleaning.failed();
+        tracing::warn!("{} worker could not do all of its work: {error}", worker.name());
     }
 }

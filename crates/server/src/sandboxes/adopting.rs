@@ -30,7 +30,14 @@ impl Sandboxes {
     async fn adopt_one(&self, record: Record) -> Result<bool, crate::error::ApiError> {
         let backend = self.backends.get(record.backend).await?;
         let Some(sandbox) = backend.adopt(&record.id, &record.spec).await? else { return Ok(false) };
-        let state = sandbox.state().await?;
+        let state = match sandbox.state().await {
+            Ok(state) => state,
+            Err(error) => {
+                // Dropping a sandbox destroys it, and an engine that did not answer once is no reason for that.
+                std::mem::forget(sandbox);
+                return Err(error.into());
+            }
+        };
         // What it may have was decided when it was made.
         let caller = Caller { key: record.owner, ..Caller::default() };
         let reservation = self.tenants.reserve(&caller, &record.spec.limits)?;

@@ -1,10 +1,11 @@
 //! The Docker engine, which may be there or not.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use menace_model::settings::BackendWord;
 use menace_sandbox::SandboxError;
-use menace_sandbox::docker::{CleanUp, DockerOptions, Inventory, clean_up, look_around};
+use menace_sandbox::docker::{CleanUp, DockerOptions, Inventory, clean_up, lock_pool, look_around};
 use menace_server::keeper::Place;
 use serde::Serialize;
 
@@ -46,6 +47,8 @@ pub(super) async fn remove(
     keep: &BTreeSet<String>,
 ) -> anyhow::Result<Asked<CleanUp>> {
     let options = options(configuration)?;
+    // Whoever else cleans up or fills the pool is not to meet us.
+    let _lock = pool_lock(configuration).map(|path| lock_pool(&path)).transpose()?;
     Ok(judge(configuration, &options, clean_up(&options, keep).await))
 }
 
@@ -56,6 +59,12 @@ pub(super) async fn look(
 ) -> anyhow::Result<Asked<Inventory>> {
     let options = options(configuration)?;
     Ok(judge(configuration, &options, look_around(&options, keep).await))
+}
+
+fn pool_lock(configuration: &Configuration) -> Option<PathBuf> {
+    let data = configuration.data_directory();
+    let usual = data.is_dir().then(|| data.join("pool.lock"));
+    configuration.settings().pool.pool_lock.clone().or(usual)
 }
 
 fn options(configuration: &Configuration) -> anyhow::Result<DockerOptions> {

@@ -80,7 +80,7 @@ fn pool_options(
     Ok(PoolOptions {
         size: pool.pool_size,
         label: pool.pool_label.clone(),
-        most: pool.max_container_count,
+        most: if pool.max_container_count == 0 { usize::MAX } else { pool.max_container_count },
         idle: pool.container_idle_timeout,
         lifetime: pool.container_max_lifetime,
         disk: docker.container_disk_limit.0,

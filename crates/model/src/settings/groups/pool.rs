@@ -25,7 +25,7 @@ settings! {
         status: Active,
     }
 
-    /// Containers that may be active at once, over all pools
+    /// Containers that may be active at once, over all pools; 0 means no limit
     max_container_count: usize = "10" {
         env: "SANDBOX_MAX_CONTAINER_COUNT",
         status: Active,

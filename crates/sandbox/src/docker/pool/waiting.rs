@@ -1,7 +1,7 @@
 //! Gives out containers: one that waits if there is one of the kind, else a new one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use menace_model::sandbox::{LimitsChange, SandboxSpec};
@@ -32,6 +32,8 @@ pub(in super::super) struct Pool {
     pub(super) roll: Arc<Roll>,
     /// What could not be removed.
     pub(super) failed: Mutex<BTreeMap<String, Failed>>,
+    /// How many wait, by image, as it was told last.
+    told: Mutex<BTreeMap<String, usize>>,
     refilling: Mutex<Option<AbortHandle>>,
 }
 
@@ -96,6 +98,7 @@ impl Pool {
             attempts: Attempts::read(options.failures.clone()),
             roll: Roll::new(options.active.clone()),
             failed: Mutex::default(),
+            told: Mutex::default(),
             refilling: Mutex::default(),
             options,
         });
@@ -108,8 +111,7 @@ impl Pool {
         }
         if pool.options.size > 0 {
             let task = tokio::spawn(Arc::clone(&pool).refill());
-            *pool.refilling.lock().unwrap_or_else(std::sync::PoisonError::into_inner) =
-                Some(task.abort_handle());
+            *pool.refilling.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
         }
         Ok(pool)
     }
@@ -145,6 +147,8 @@ impl Pool {
         let (seat, waiting) = self.seat(key.as_ref())?;
         if let Some((handle, known)) = self.take(key.as_ref(), waiting, spec).await? {
             let made = self.fill(handle, spec).await?;
+            // The next one is made with the limits that were asked for last.
+            self.learn(spec, image);
             return Ok(Given { made, member: Member { _seat: seat, _known: known } });
         }
         let id = new_id();
@@ -242,17 +246,26 @@ impl Pool {
     }
 
     fn stop_filling(&self) {
-        let refilling = self.refilling.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let refilling = self.refilling.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(task) = refilling {
             task.abort();
         }
     }
 
+    /// Tells how many wait, where that is not what was told last. Of an image that nobody asks for any more none does.
     pub(super) fn tell_waiting(&self) {
-        let counts = self.shared.lock().counts();
-        for (image, count) in counts {
-            self.observer.happened(PoolEvent::Waiting { image, count });
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.shared.lock().counts();
+        for image in told.keys() {
+            counts.entry(image.clone()).or_insert(0);
         }
+        for (image, count) in &counts {
+            if told.get(image) != Some(count) {
+                self.observer.happened(PoolEvent::Waiting { image: image.clone(), count: *count });
+            }
+        }
+        counts.retain(|_, count| *count > 0);
+        *told = counts;
     }
 
     pub(super) fn tell_removed(&self, removed: CleanUp) {

@@ -31,6 +31,7 @@ TARGETS = {
     "latency_rounds": (">=", 300.0),
     "latency_p50_ms": ("<=", 12.0),
     "latency_p99_ms": ("<=", 40.0),
+    "latency_warm_share_of_docker_run": ("<=", 0.2),
     "execute_p50_ms": ("<=", 4.0),
     "execute_per_second": (">=", 300.0),
     "execute_errors": ("<=", 0.0),
@@ -58,6 +59,9 @@ TARGETS = {
     "schema_violations": ("<=", 0.0),
     "schema_panics": ("<=", 0.0),
 }
+
+# Those need an engine with the image $BENCH_IMAGE; the result says why there was none.
+WHERE_THERE_IS_AN_ENGINE = {"latency_warm_share_of_docker_run"}
 
 # Each part measures, and says which figures of it have a target.
 PARTS: dict[str, ModuleType] = {
@@ -122,6 +126,8 @@ def judge(found: dict[str, float], measured: list[str]) -> dict[str, Any]:
         if name.partition("_")[0] not in measured:
             continue
         value = found.get(name)
+        if value is None and name in WHERE_THERE_IS_AN_ENGINE:
+            continue
         met = value is not None and (value <= bound if relation == "<=" else value >= bound)
         judged[name] = {"value": value, "target": f"{relation} {bound:g}", "met": met}
     return judged

@@ -32,8 +32,9 @@ SANDBOX = "menace: sandbox"
 class Server:
     """The server of one data directory, and every keeper that it ever had."""
 
-    def __init__(self, binary: str, place: Path) -> None:
+    def __init__(self, binary: str, place: Path, variables: dict[str, str] | None = None) -> None:
         self.binary = os.path.abspath(binary)
+        self.variables = variables or {}
         self.data, self.runtime = place / "data", place / "run"
         for directory in (self.data, self.runtime):
             directory.mkdir(mode=0o700)
@@ -50,7 +51,7 @@ class Server:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
-            env=kept | {"XDG_RUNTIME_DIR": str(self.runtime)},
+            env=kept | {"XDG_RUNTIME_DIR": str(self.runtime)} | self.variables,
         )
         self.port = self.address(self.process)
         self.keeper()
@@ -176,11 +177,11 @@ class Server:
 
 
 @contextmanager
-def serving(binary: str) -> Iterator[Server]:
+def serving(binary: str, variables: dict[str, str] | None = None) -> Iterator[Server]:
     """A server, which ends with all of its sandboxes whatever happens."""
     adopt_orphans()
     with tempfile.TemporaryDirectory(prefix="menace-bench-serve-") as place:
-        server = Server(binary, Path(place))
+        server = Server(binary, Path(place), variables)
         try:
             server.start()
             yield server

@@ -4,10 +4,12 @@
     reason = "clippy allows it in test functions, and their helpers are no different"
 )]
 
+mod asked;
 mod engine;
 mod inside;
 mod left_over;
 mod pace;
+mod pool;
 mod proxy;
 
 use std::future::Future;

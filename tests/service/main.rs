@@ -11,6 +11,7 @@ mod docker;
 mod files;
 mod keys;
 mod lifecycle;
+mod pool;
 mod restarts;
 mod shell;
 mod ways_in;

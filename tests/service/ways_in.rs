@@ -49,7 +49,7 @@ fn the_service_describes_itself() {
     let sandbox = server.sandbox(&json!({}));
     server.shell(&sandbox, "true");
     let metrics = server.ask("GET", "/metrics").text();
-    assert!(metrics.contains("container_creation_seconds_count{backend=\"native\"} 1"), "{metrics}");
+    assert!(metrics.contains("sandbox_creation_seconds_count{backend=\"native\"} 1"), "{metrics}");
     assert!(metrics.contains("active_container_count{backend=\"native\"} 1"), "{metrics}");
     let isolation = server.ask("GET", &format!("{sandbox}/isolation")).json();
     assert_eq!((&isolation["no_capabilities"], &isolation["seccomp"]), (&json!(true), &json!(true)));

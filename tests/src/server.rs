@@ -57,6 +57,19 @@ impl Server {
         (self.process, self.address) = begin(self.directory.path(), &self.arguments, &self.variables);
     }
 
+    /// Kills it and whoever holds sandboxes for it, and waits until they are gone.
+    pub fn kill_all(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+        for pid in self.keepers().into_iter().filter_map(rustix::process::Pid::from_raw) {
+            // It may have ended with the other one.
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        while !self.keepers().is_empty() {
+            std::thread::yield_now();
+        }
+    }
+
     /// Asks for something.
     pub fn ask(&self, method: &str, path: &str) -> Answer {
         ask(&self.address, method, path, &[], b"")

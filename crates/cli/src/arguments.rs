@@ -5,6 +5,7 @@ mod auto;
 mod memory;
 mod network;
 mod patches;
+mod resources;
 mod sandbox;
 mod service;
 mod tracking;
@@ -14,11 +15,13 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use menace_analysis::map::Algorithm;
 
+use crate::commands::Scope;
 use crate::configuration::SettingFlags;
 pub(crate) use auto::{Auto, RunComplete};
 pub(crate) use memory::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, MemorySearch};
 pub(crate) use network::{NetworkArguments, Reach};
 pub(crate) use patches::{PatchesCommand, PatchesList};
+pub(crate) use resources::InstallAutopurge;
 pub(crate) use sandbox::{Measure, SandboxAttach, SandboxBench, SandboxCommand, SandboxRun};
 pub(crate) use service::{
     BackendChoice, Keep, KeysCommand, KeysCreate, McpArguments, SandboxCreate, SandboxExec, Serve,
@@ -35,14 +38,28 @@ pub(crate) use tracking::{
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
-    /// Remove what killed runs of menace left: processes, control groups, files
-    #[arg(long)]
+    /// Remove what killed runs of menace left: processes, control groups, containers, volumes, overlays
+    #[arg(long, conflicts_with = "purge_stale")]
     pub(crate) cleanup: bool,
-    /// With --cleanup: print JSON on stdout
-    #[arg(long, requires = "cleanup")]
+    /// The same, but for sandboxes that the next server takes over and overlays that are not old; for every hour
+    #[arg(long)]
+    pub(crate) purge_stale: bool,
+    /// With --cleanup or --purge-stale: print JSON on stdout
+    #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
+}
+
+impl Arguments {
+    /// What is to be removed, if that is asked for.
+    pub(crate) fn scope(&self) -> Option<Scope> {
+        match (self.cleanup, self.purge_stale) {
+            (true, _) => Some(Scope::All),
+            (false, true) => Some(Scope::Stale),
+            (false, false) => None,
+        }
+    }
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 found what it looks for (failures, missing capabilities), \
@@ -154,6 +171,10 @@ pub(crate) enum Command {
     Keys(KeysCommand),
     /// Sandboxes as tools of a model: the Model Context Protocol on stdin and stdout
     Mcp(McpArguments),
+    /// What there is of menace on this machine, and what of it nobody needs; exit code 1 if there is such
+    CheckResources(JsonOutput),
+    /// Remove what killed runs left every hour, by systemd or cron
+    InstallAutopurge(InstallAutopurge),
     /// Hold sandboxes until nobody needs that any more
     #[command(name = "__keep", hide = true)]
     Keep(Keep),

@@ -125,6 +125,7 @@ fn of_sandbox_error(error: &SandboxError) -> Exit {
         | SandboxError::Unsupported { .. }
         | SandboxError::Inside { .. }
         | SandboxError::Port { .. }
+        | SandboxError::Full { .. }
         | SandboxError::Io { .. }
         | SandboxError::Gone { .. } => Exit::Environment,
     }

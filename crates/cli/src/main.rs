@@ -31,14 +31,14 @@ fn main() -> ExitCode {
         return code;
     }
     let arguments = match Arguments::try_parse() {
-        Ok(arguments) if arguments.command.is_none() && !arguments.cleanup => {
+        Ok(arguments) if arguments.command.is_none() && arguments.scope().is_none() => {
             terminal::ignore_broken_pipe(Arguments::command().write_help(&mut std::io::stderr()));
             return Exit::Usage.into();
         }
-        Ok(arguments) if arguments.command.is_some() && arguments.cleanup => {
+        Ok(arguments) if arguments.command.is_some() && (arguments.scope().is_some() || arguments.json) => {
             let error = Arguments::command().error(
                 ErrorKind::ArgumentConflict,
-                "--cleanup is a command of its own: it cannot go with another",
+                "--cleanup and --purge-stale, with their --json, are commands of their own: they cannot go with another",
             );
             terminal::ignore_broken_pipe(error.print());
             return Exit::Usage.into();
@@ -64,9 +64,11 @@ fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let configuration = Configuration::load(&arguments.settings)?;
     logging::start(&configuration.settings().logging)?;
     configuration.warn();
-    match arguments.command {
-        Some(command) => commands::run(command, &configuration),
-        None => commands::clean_up(&configuration, arguments.json),
+    match (arguments.scope(), arguments.command) {
+        (_, Some(command)) => commands::run(command, &configuration),
+        (scope, None) => {
+            commands::clean_up(&configuration, scope.unwrap_or(commands::Scope::Stale), arguments.json)
+        }
     }
 }
 

@@ -56,15 +56,28 @@ pub(crate) fn a_disk_is_full() -> bool {
     DISKS.iter().any(|disk| rustix::fs::statvfs(*disk).is_ok_and(is_full))
 }
 
-/// Bytes of the files below a directory. A disk in memory counts them itself; of others only what is below is ours.
+/// Bytes of the files below a directory. A disk in memory that is ours as a whole counts them itself; of others, such as a volume of an
+/// engine that has all its files in memory, only what is below is ours.
 fn used_bytes(directory: &Path) -> u64 {
     match rustix::fs::statfs(directory) {
-        Ok(state) if state.f_type == libc::TMPFS_MAGIC => {
+        Ok(state) if state.f_type == libc::TMPFS_MAGIC && is_whole_disk(directory) => {
             let pages = state.f_blocks.saturating_sub(state.f_bfree);
             pages * u64::try_from(state.f_bsize).unwrap_or(0)
         }
         _ => walked_bytes(directory),
     }
+}
+
+/// Whether all of a file system is mounted at a directory, and not a part of it.
+fn is_whole_disk(directory: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    // The last one that was mounted there is the one that is seen.
+    let of_mount = |line: &str| {
+        let mut fields = line.split(' ').skip(3);
+        Some((fields.next()? == "/", fields.next()? == directory.as_os_str()))
+    };
+    let seen = mounts.lines().filter_map(of_mount).filter(|(_, is_here)| *is_here).last();
+    seen.is_some_and(|(is_whole, _)| is_whole)
 }
 
 /// What cannot be read is not counted.

@@ -8,7 +8,7 @@ use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
     Capabilities, ExecOutcome, ExecRequest, FileChanges, FileEntry, FileEvent, FileWork, Isolation,
-    LimitsChange, SandboxSpec, Stats, TerminalSize,
+    LimitsChange, SandboxSpec, SandboxState, Stats, TerminalSize,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -39,6 +39,19 @@ pub trait Backend: Send + Sync {
     async fn adopt(&self, _id: &str, _spec: &SandboxSpec) -> Result<Option<Arc<dyn Sandbox>>, SandboxError> {
         Ok(None)
     }
+
+    /// Removes what waits for too long or is not well. Whoever holds a backend for long asks for it now and then.
+    async fn sweep(&self) -> Result<(), SandboxError> {
+        Ok(())
+    }
+
+    /// Removes what nobody knows any more of what was made.
+    async fn reap(&self) -> Result<(), SandboxError> {
+        Ok(())
+    }
+
+    /// Removes everything that is no sandbox of anybody, and waits for that.
+    async fn end(&self) {}
 }
 
 /// A connection to a program inside.
@@ -121,6 +134,11 @@ pub trait Sandbox: Send + Sync {
 
     /// Makes it ready for commands after it was stopped.
     async fn start(&self) -> Result<(), SandboxError>;
+
+    /// What it does, for one that was taken over.
+    async fn state(&self) -> Result<SandboxState, SandboxError> {
+        Err(cannot("say what a sandbox does"))
+    }
 
     /// Stops every process in it until [`Sandbox::resume`]. Pausing twice is the same as once.
     async fn pause(&self) -> Result<(), SandboxError>;

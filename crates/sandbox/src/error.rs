@@ -77,6 +77,16 @@ pub enum SandboxError {
         #[source]
         source: io::Error,
     },
+    /// There are as many containers as there may be.
+    #[error(
+        "{there} containers are used, and {most} is the most\nhint: destroy some, or set SANDBOX_MAX_CONTAINER_COUNT higher"
+    )]
+    Full {
+        /// How many are used.
+        there: usize,
+        /// How many may be.
+        most: usize,
+    },
     /// The sandbox was destroyed, or its first process is dead.
     #[error("sandbox {id} is gone")]
     Gone {

@@ -3,14 +3,17 @@
 //! This is the only crate that talks to the kernel about isolation. There is no unisolated fallback: a host that cannot
 //! do a step gets an error that names it.
 
+mod author;
 mod backend;
 pub mod docker;
 mod environment;
 mod error;
 pub mod fake;
 mod faults;
+mod files;
 mod kept;
 pub mod native;
+pub mod overlays;
 pub mod probe;
 mod snapshot;
 

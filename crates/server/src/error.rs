@@ -115,6 +115,7 @@ impl From<SandboxError> for ApiError {
             },
             SandboxError::Inside { reason, .. } => inside(reason),
             SandboxError::Port { .. } => (StatusCode::BAD_GATEWAY, "port_unreachable"),
+            SandboxError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_many_sandboxes"),
             SandboxError::Gone { .. } => (StatusCode::GONE, "sandbox_gone"),
             SandboxError::Io { .. } | SandboxError::Protocol(_) => {
                 (StatusCode::INTERNAL_SERVER_ERROR, "internal")

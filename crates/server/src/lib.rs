@@ -5,6 +5,7 @@
 //! killed and started again at any time, and no sandbox, command or stream is lost (docs/design/017).
 
 pub mod api;
+pub mod cleaning;
 pub mod client;
 mod clock;
 mod error;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use menace_model::settings::BackendWord;
 use menace_server::sandboxes::BackendName;
 
 use super::JsonOutput;
@@ -17,6 +18,15 @@ pub(crate) enum BackendChoice {
     Native,
     /// Containers
     Docker,
+}
+
+impl From<BackendWord> for BackendChoice {
+    fn from(word: BackendWord) -> Self {
+        match word {
+            BackendWord::Native => Self::Native,
+            BackendWord::Docker => Self::Docker,
+        }
+    }
 }
 
 impl From<BackendChoice> for BackendName {
@@ -37,9 +47,9 @@ pub(crate) struct Serve {
     /// The port; 0 takes a free one
     #[arg(long, default_value_t = 8888)]
     pub(crate) port: u16,
-    /// Who makes sandboxes that do not say it themselves
-    #[arg(long, value_enum, default_value = "native")]
-    pub(crate) backend: BackendChoice,
+    /// Who makes sandboxes that do not say it themselves; SANDBOX_BACKEND without this
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<BackendChoice>,
     /// A certificate as PEM, for https
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(crate) tls_cert: Option<PathBuf>,

@@ -1,7 +1,6 @@
 //! One file per command.
 
 mod auto;
-mod clean_up;
 mod config;
 mod dependencies;
 mod doctor;
@@ -14,6 +13,7 @@ mod patches;
 mod presets;
 mod reading;
 mod replay;
+mod resources;
 mod roi;
 mod run;
 mod sandbox;
@@ -26,7 +26,7 @@ mod stubs;
 mod usage;
 mod workflows;
 
-pub(crate) use clean_up::run as clean_up;
+pub(crate) use resources::{Scope, clean_up};
 pub(crate) use sandbox::BenchError;
 pub(crate) use usage::UsageError;
 
@@ -77,6 +77,8 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Serve(arguments) => service::serve(configuration, &arguments),
         Command::Keys(command) => service::keys(configuration, &command),
         Command::Mcp(arguments) => service::mcp(configuration, &arguments),
+        Command::CheckResources(output) => resources::check_resources(configuration, output.json),
+        Command::InstallAutopurge(arguments) => resources::install_autopurge(configuration, &arguments),
         Command::Keep(arguments) => service::keep(configuration, &arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());

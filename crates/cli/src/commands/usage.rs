@@ -19,6 +19,14 @@ pub(crate) enum UsageError {
         "one side has to be SANDBOX:PATH, and the other a path of this machine\nhint: menace sandbox cp a.txt sb-1f:/workspace/"
     )]
     Copy,
+    /// Nobody has this number.
+    #[error(
+        "SANDBOX_CONTAINER_USER is {0:?}, which is no user\nhint: write it as numbers, such as 1000 or 1000:1000"
+    )]
+    ContainerUser(String),
+    /// A file is somebody else's.
+    #[error("{0} was written by somebody else\nhint: --force replaces it")]
+    NotOurs(String),
     #[error("--threshold is {0}, which is not a share\nhint: pass a number from 0 to 1")]
     Threshold(f64),
     #[error(

@@ -73,6 +73,18 @@ pub enum PauseMethod {
     Signals,
 }
 
+/// What a sandbox does, as its backend sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxState {
+    /// It takes commands.
+    Running,
+    /// Its processes stand still.
+    Paused,
+    /// It has files and no process, not even one of ours.
+    Ended,
+}
+
 /// What a sandbox was found to have, read from the kernel by its first process and compared with the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(

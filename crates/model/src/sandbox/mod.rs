@@ -5,7 +5,7 @@ mod file;
 mod outcome;
 mod spec;
 
-pub use capabilities::{Capabilities, Controller, Isolation, PauseMethod};
+pub use capabilities::{Capabilities, Controller, Isolation, PauseMethod, SandboxState};
 pub use file::{FileEntry, FileEvent, FileEventKind, FileKind, FileWork};
 pub use outcome::{Denial, ExecOutcome, FileChanges, Stats, Usage};
 pub use spec::{

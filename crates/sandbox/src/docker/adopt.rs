@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use bollard::models::ContainerInspectResponse;
-use bollard::query_parameters::{ListContainersOptions, StartContainerOptions};
+use bollard::query_parameters::ListContainersOptions;
 use menace_model::sandbox::SandboxSpec;
 
 use super::configuration::user_text;
@@ -28,7 +28,7 @@ fn since_of(name: &str) -> Option<i128> {
     name.rsplit_once('.')?.1.parse().ok()
 }
 
-/// The container of a sandbox of this owner, which runs afterwards, and the moment in its name. Nothing if there is none.
+/// The container of a sandbox of this owner, in whatever state it is, and the moment in its name. Nothing if there is none.
 pub(super) async fn find(
     engine: &Arc<Engine>,
     owner: &str,
@@ -49,10 +49,6 @@ pub(super) async fn find(
     let Some(container) = ours.and_then(|container| container.id) else { return Ok(None) };
     let inspected = engine.docker.inspect_container(&container, None).await.map_err(failed)?;
     let state = inspected.state.clone().unwrap_or_default();
-    if state.running != Some(true) {
-        let started = engine.docker.start_container(&container, None::<StartContainerOptions>).await;
-        started.map_err(|error| engine.failed("start a container", error))?;
-    }
     let since = inspected.name.as_deref().and_then(since_of);
     let handle = Handle {
         engine: Arc::clone(engine),

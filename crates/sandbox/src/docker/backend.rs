@@ -11,10 +11,11 @@ use menace_model::sandbox::{Capabilities, SandboxSpec};
 use super::adopt;
 use super::blocking::Blocking;
 use super::capabilities::capabilities;
-use super::container::Maker;
+use super::container::{Made, Maker, new_id};
 use super::engine::Engine;
 use super::janitor::Janitor;
 use super::options::DockerOptions;
+use super::pool::{Pool, PoolObserver, PoolOptions};
 use super::sandbox::DockerSandbox;
 use super::work::{ask, unpack};
 use crate::environment::{BaseEnvironment, PATH};
@@ -25,9 +26,8 @@ const ARCHITECTURE: &str = std::env::consts::ARCH;
 
 /// Containers of one engine.
 pub struct DockerBackend {
-    options: DockerOptions,
-    engine: Arc<Engine>,
-    janitor: Arc<Janitor>,
+    maker: Maker,
+    pool: Option<Arc<Pool>>,
 }
 
 impl DockerBackend {
@@ -44,29 +44,52 @@ impl DockerBackend {
             });
         }
         let janitor = Janitor::start(options)?;
-        Ok(Self { options: options.clone(), engine: Arc::new(engine), janitor })
+        let maker = Maker {
+            engine: Arc::new(engine),
+            janitor,
+            owner: options.owner.clone(),
+            default_image: options.image.clone(),
+        };
+        Ok(Self { maker, pool: None })
     }
 
-    fn maker(&self) -> Maker<'_> {
-        Maker {
-            engine: &self.engine,
-            janitor: &self.janitor,
-            owner: &self.options.owner,
-            default_image: &self.options.image,
+    /// The same, with containers that wait. What earlier processes of this owner have left is removed first.
+    pub async fn connect_with_pool(
+        options: &DockerOptions,
+        pool: PoolOptions,
+        observer: Arc<dyn PoolObserver>,
+    ) -> Result<Self, SandboxError> {
+        let Self { maker, .. } = &Self::connect(options).await?;
+        let pool = Pool::open(pool, maker.clone(), observer).await?;
+        Ok(Self { maker: maker.clone(), pool: Some(pool) })
+    }
+
+    async fn make(&self, mut spec: SandboxSpec) -> Result<DockerSandbox, SandboxError> {
+        let image = self.maker.check(&mut spec).await?;
+        let (made, member) = match &self.pool {
+            None => (self.maker.make(&spec, &image, &new_id(), None).await?, None),
+            Some(pool) => {
+                let given = pool.give(&spec, &image).await?;
+                (given.made, Some(given.member))
+            }
+        };
+        let environment = environment(&image.environment);
+        Ok(DockerSandbox::new(made, spec, environment, Arc::clone(&self.maker.janitor), member))
+    }
+}
+
+impl Drop for DockerBackend {
+    fn drop(&mut self) {
+        if let Some(pool) = &self.pool {
+            pool.drop_all();
         }
-    }
-
-    async fn make(&self, spec: SandboxSpec) -> Result<DockerSandbox, SandboxError> {
-        let made = self.maker().make(spec).await?;
-        let environment = environment(&made.environment);
-        Ok(DockerSandbox::new(made.handle, made.spec, environment, made.since, Arc::clone(&self.janitor)))
     }
 }
 
 #[async_trait]
 impl Backend for DockerBackend {
     fn capabilities(&self) -> Capabilities {
-        capabilities(&self.engine)
+        capabilities(&self.maker.engine)
     }
 
     async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError> {
@@ -84,12 +107,34 @@ impl Backend for DockerBackend {
     }
 
     async fn adopt(&self, id: &str, spec: &SandboxSpec) -> Result<Option<Arc<dyn Sandbox>>, SandboxError> {
-        let found = adopt::find(&self.engine, &self.options.owner, id, spec).await?;
+        let found = adopt::find(&self.maker.engine, &self.maker.owner, id, spec).await?;
         let Some((handle, inspected, since)) = found else { return Ok(None) };
         let variables = inspected.config.and_then(|config| config.env).unwrap_or_default();
-        let environment = environment(&variables);
-        let janitor = Arc::clone(&self.janitor);
-        Ok(Some(Arc::new(DockerSandbox::new(handle, spec.clone(), environment, since, janitor))))
+        let member = self.pool.as_ref().map(|pool| pool.adopted(&handle));
+        let made = Made { handle: Arc::new(handle), since };
+        let janitor = Arc::clone(&self.maker.janitor);
+        let sandbox = DockerSandbox::new(made, spec.clone(), environment(&variables), janitor, member);
+        Ok(Some(Arc::new(sandbox)))
+    }
+
+    async fn sweep(&self) -> Result<(), SandboxError> {
+        match &self.pool {
+            None => Ok(()),
+            Some(pool) => pool.sweep().await,
+        }
+    }
+
+    async fn reap(&self) -> Result<(), SandboxError> {
+        match &self.pool {
+            None => Ok(()),
+            Some(pool) => pool.reap().await,
+        }
+    }
+
+    async fn end(&self) {
+        if let Some(pool) = &self.pool {
+            pool.close().await;
+        }
     }
 }
 

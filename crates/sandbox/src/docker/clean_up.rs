@@ -1,17 +1,18 @@
-//! Removes what processes of an owner left that are gone.
+//! Removes what nobody needs any more of what an owner has made.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 
 use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions, ListVolumesOptions};
+use serde::Serialize;
 
 use super::engine::{Engine, is_missing};
 use super::janitor::{remove_container, remove_volume};
-use super::labels::{OWNER, SANDBOX, filter, maker_is_gone};
+use super::labels::{OWNER, Stale, filter};
 use super::options::DockerOptions;
 use crate::SandboxError;
 
-/// What was removed, by the names that the engine has for it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What was removed, or could be, by the names that the engine has for it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CleanUp {
     /// Containers.
     pub containers: Vec<String>,
@@ -19,48 +20,111 @@ pub struct CleanUp {
     pub volumes: Vec<String>,
     /// Networks.
     pub networks: Vec<String>,
+    /// What could not be removed, and why.
+    pub problems: Vec<String>,
 }
 
 /// Removes what belongs to the owner of the options and was made by processes that are gone, but for sandboxes that somebody
 /// wants to keep, to take them over. What has not both labels of ours is not touched.
 pub async fn clean_up(options: &DockerOptions, keep: &BTreeSet<String>) -> Result<CleanUp, SandboxError> {
     let engine = Engine::connect(options).await?;
-    let failed = |error| engine.failed("remove what was left behind", error);
-    let filters = Some(filter(OWNER, &options.owner));
-    let is_left = |labels: &HashMap<String, String>| {
-        labels.get(OWNER) == Some(&options.owner)
-            && labels.get(SANDBOX).is_some_and(|id| !keep.contains(id))
-            && maker_is_gone(labels)
-    };
+    let nobody = BTreeSet::new();
+    let stale = Stale { owner: &options.owner, keep, listed: &nobody, lifetime: None };
+    remove_stale(&engine, &stale).await
+}
+
+/// What there is of an owner: what [`clean_up`] would remove, and what it would leave.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Inventory {
+    /// What would be removed.
+    pub stale: CleanUp,
+    /// What would stay.
+    pub in_use: CleanUp,
+}
+
+/// Looks at what there is, and removes nothing.
+pub async fn look_around(
+    options: &DockerOptions,
+    keep: &BTreeSet<String>,
+) -> Result<Inventory, SandboxError> {
+    let engine = Engine::connect(options).await?;
+    let nobody = BTreeSet::new();
+    let stale = Stale { owner: &options.owner, keep, listed: &nobody, lifetime: None };
+    let mut found = Inventory::default();
+    for (kind, name, is_stale) in list(&engine, &stale).await? {
+        let side = if is_stale { &mut found.stale } else { &mut found.in_use };
+        side.add(kind, name);
+    }
+    Ok(found)
+}
+
+/// Removes what is stale. One thing that cannot be removed does not keep others.
+pub(super) async fn remove_stale(engine: &Engine, stale: &Stale<'_>) -> Result<CleanUp, SandboxError> {
     let mut done = CleanUp::default();
+    for (kind, name, is_stale) in list(engine, stale).await? {
+        if !is_stale {
+            continue;
+        }
+        match remove(engine, kind, &name).await {
+            Ok(()) => done.add(kind, name),
+            Err(error) => done.problems.push(format!("{name} could not be removed: {error}")),
+        }
+    }
+    Ok(done)
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Container,
+    Volume,
+    Network,
+}
+
+impl CleanUp {
+    fn add(&mut self, kind: Kind, name: String) {
+        match kind {
+            Kind::Container => self.containers.push(name),
+            Kind::Volume => self.volumes.push(name),
+            Kind::Network => self.networks.push(name),
+        }
+    }
+}
+
+/// Everything of an owner, with whether it is stale; containers first, because they hold the others.
+async fn list(engine: &Engine, stale: &Stale<'_>) -> Result<Vec<(Kind, String, bool)>, SandboxError> {
+    let failed = |error| engine.failed("list what was left behind", error);
+    let filters = Some(filter(OWNER, stale.owner));
+    let mut found = Vec::new();
     let containers =
         ListContainersOptions { all: true, filters: filters.clone(), ..ListContainersOptions::default() };
     for container in engine.docker.list_containers(Some(containers)).await.map_err(failed)? {
-        if let (Some(id), Some(labels)) = (container.id, container.labels)
-            && is_left(&labels)
-        {
-            remove_container(&engine.docker, &id).await.map_err(failed)?;
-            done.containers.push(id);
+        if let (Some(id), Some(labels)) = (container.id, container.labels) {
+            found.push((Kind::Container, id, stale.is_stale(&labels)));
         }
     }
     let volumes = ListVolumesOptions { filters: filters.clone() };
     let volumes = engine.docker.list_volumes(Some(volumes)).await.map_err(failed)?.volumes;
     for volume in volumes.unwrap_or_default() {
-        if is_left(&volume.labels) {
-            remove_volume(&engine.docker, &volume.name).await.map_err(failed)?;
-            done.volumes.push(volume.name);
-        }
+        let is_stale = stale.is_stale(&volume.labels);
+        found.push((Kind::Volume, volume.name, is_stale));
     }
     let networks = ListNetworksOptions { filters };
     for network in engine.docker.list_networks(Some(networks)).await.map_err(failed)? {
-        if let (Some(id), Some(labels)) = (network.id, network.labels)
-            && is_left(&labels)
-        {
-            match engine.docker.remove_network(&id).await {
-                Err(error) if !is_missing(&error) => return Err(failed(error)),
-                _ => done.networks.push(id),
-            }
+        if let (Some(id), Some(labels)) = (network.id, network.labels) {
+            found.push((Kind::Network, id, stale.is_stale(&labels)));
         }
     }
-    Ok(done)
+    Ok(found)
+}
+
+async fn remove(engine: &Engine, kind: Kind, name: &str) -> Result<(), SandboxError> {
+    let removed = match kind {
+        Kind::Container => remove_container(&engine.docker, name).await,
+        Kind::Volume => remove_volume(&engine.docker, name).await,
+        Kind::Network => match engine.docker.remove_network(name).await {
+            Err(error) if is_missing(&error) => Ok(()),
+            result => result,
+        },
+    };
+    removed.map_err(|error| engine.failed("remove what was left behind", error))
 }

@@ -26,20 +26,28 @@ use crate::SandboxError;
 /// Our program, which needs nothing of an image.
 const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/menace-inside"));
 
-/// What a container is made with.
-pub(super) struct Maker<'a> {
-    pub(super) engine: &'a Arc<Engine>,
-    pub(super) janitor: &'a Arc<Janitor>,
-    pub(super) owner: &'a str,
-    pub(super) default_image: &'a str,
+/// What containers are made with.
+#[derive(Clone)]
+pub(super) struct Maker {
+    pub(super) engine: Arc<Engine>,
+    pub(super) janitor: Arc<Janitor>,
+    pub(super) owner: String,
+    pub(super) default_image: String,
+}
+
+/// An image as the engine knows it now.
+#[derive(Debug, Clone)]
+pub(super) struct Image {
+    pub(super) name: String,
+    /// What the name stands for. It can stand for something else later.
+    pub(super) id: String,
+    /// Its variables for programs.
+    pub(super) environment: Vec<String>,
 }
 
 /// A container that runs.
 pub(super) struct Made {
-    pub(super) handle: Handle,
-    pub(super) spec: SandboxSpec,
-    /// The variables of its image.
-    pub(super) environment: Vec<String>,
+    pub(super) handle: Arc<Handle>,
     /// When all files of the host had been copied into it.
     pub(super) since: Option<i128>,
 }
@@ -59,33 +67,46 @@ impl Drop for Unfinished<'_> {
     }
 }
 
-impl Maker<'_> {
-    /// Makes a container and starts it.
-    pub(super) async fn make(&self, mut spec: SandboxSpec) -> Result<Made, SandboxError> {
-        check::check(&mut spec, self.engine)?;
-        let id = new_id();
-        let labels = labels(self.owner, &id, &spec)?;
-        let image = spec.image.clone().unwrap_or_else(|| self.default_image.to_owned());
-        let environment = self.environment_of(&image).await?;
-        let mut unfinished = Unfinished { janitor: self.janitor, id: &id, is_finished: false };
-        let made = self.make_parts(&spec, &id, &image, labels).await;
+impl Maker {
+    /// Makes paths of a spec absolute, refuses what cannot be, and looks for its image.
+    pub(super) async fn check(&self, spec: &mut SandboxSpec) -> Result<Image, SandboxError> {
+        check::check(spec, &self.engine)?;
+        self.image(spec.image.as_deref().unwrap_or(&self.default_image)).await
+    }
+
+    /// Makes a container and starts it, under an id that [`new_id`] made. The spec was checked.
+    pub(super) async fn make(
+        &self,
+        spec: &SandboxSpec,
+        image: &Image,
+        id: &str,
+        pool_label: Option<&str>,
+    ) -> Result<Made, SandboxError> {
+        let mut labels = labels(&self.owner, id, spec)?;
+        labels.extend(pool_label.map(|label| (label.to_owned(), "1".to_owned())));
+        let mut unfinished = Unfinished { janitor: &self.janitor, id, is_finished: false };
+        let made = self.make_parts(spec, id, &image.name, labels).await;
         if made.is_err() {
-            remove(&self.engine.docker, &id)
+            remove(&self.engine.docker, id)
                 .await
                 .map_err(|error| self.engine.failed("remove a container that could not be made", error))?;
         }
         unfinished.is_finished = true;
         drop(unfinished);
-        made.map(|(handle, since)| Made { handle, spec, environment, since })
+        made
     }
 
-    /// The variables that an image has for its programs.
-    async fn environment_of(&self, image: &str) -> Result<Vec<String>, SandboxError> {
-        match self.engine.docker.inspect_image(image).await {
-            Ok(found) => Ok(found.config.and_then(|config| config.env).unwrap_or_default()),
+    /// What the name of an image stands for.
+    pub(super) async fn image(&self, name: &str) -> Result<Image, SandboxError> {
+        match self.engine.docker.inspect_image(name).await {
+            Ok(found) => Ok(Image {
+                name: name.to_owned(),
+                id: found.id.unwrap_or_default(),
+                environment: found.config.and_then(|config| config.env).unwrap_or_default(),
+            }),
             Err(error) if is_missing(&error) => Err(SandboxError::Refused {
-                problem: format!("the engine has no image {image}"),
-                hint: format!("docker pull {image}, or build the image of docker/Dockerfile.sandbox"),
+                problem: format!("the engine has no image {name}"),
+                hint: format!("docker pull {name}, or build the image of docker/Dockerfile.sandbox"),
             }),
             Err(error) => Err(self.engine.failed("look for an image", error)),
         }
@@ -97,7 +118,7 @@ impl Maker<'_> {
         id: &str,
         image: &str,
         labels: HashMap<String, String>,
-    ) -> Result<(Handle, Option<i128>), SandboxError> {
+    ) -> Result<Made, SandboxError> {
         let files = match &spec.workspace {
             Workspace::CopyOnWrite(directory) => Some((directory.clone(), host_files::below(directory)?)),
             Workspace::Empty | Workspace::ReadWrite(_) => None,
@@ -115,21 +136,30 @@ impl Maker<'_> {
             self.upload(&container, spec.user).await?;
         }
         self.start(&container).await?;
-        let handle = Handle {
-            engine: Arc::clone(self.engine),
+        let handle = Arc::new(Handle {
+            engine: Arc::clone(&self.engine),
             id: id.to_owned(),
             container,
             user: user_text(spec.user),
             is_destroyed: AtomicBool::new(false),
             is_paused: AtomicBool::new(false),
-        };
-        let handle = Arc::new(handle);
+        });
         let since = match files {
             None => None,
             Some((directory, files)) => Some(self.copy(&handle, directory, files).await?),
         };
-        let handle = Arc::into_inner(handle).ok_or_else(|| SandboxError::Gone { id: id.to_owned() })?;
-        Ok((handle, since))
+        Ok(Made { handle, since })
+    }
+
+    /// Copies the files of the host that a spec asks for into a container that runs already; when that was done.
+    pub(super) async fn fill(
+        &self,
+        handle: &Arc<Handle>,
+        spec: &SandboxSpec,
+    ) -> Result<Option<i128>, SandboxError> {
+        let Workspace::CopyOnWrite(directory) = &spec.workspace else { return Ok(None) };
+        let files = host_files::below(directory)?;
+        Ok(Some(self.copy(handle, directory.clone(), files).await?))
     }
 
     async fn make_volumes(
@@ -239,7 +269,7 @@ fn archive(user: User) -> std::io::Result<Vec<u8>> {
 }
 
 /// A name that no other sandbox has: 96 random bits.
-fn new_id() -> String {
+pub(super) fn new_id() -> String {
     let mut bytes = [0; 12];
     // The kernel's random numbers do not block or fail after the machine has started.
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())

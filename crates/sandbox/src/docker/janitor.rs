@@ -11,7 +11,8 @@ use std::time::Duration;
 use bollard::Docker;
 use bollard::errors::Error;
 use bollard::query_parameters::{
-    ListContainersOptions, ListVolumesOptions, RemoveContainerOptions, RemoveVolumeOptions,
+    KillContainerOptions, ListContainersOptions, ListVolumesOptions, RemoveContainerOptions,
+    RemoveVolumeOptions,
 };
 
 use super::engine::{Engine, is_conflict, is_missing};
@@ -54,6 +55,23 @@ pub(super) async fn remove_container(docker: &Docker, container: &str) -> Result
     Err(never_done(container))
 }
 
+/// The same, when that did not work: what the engine cannot remove while it runs it may be able to remove after it was killed.
+pub(super) async fn kill_and_remove(docker: &Docker, id: &str) -> Result<(), Error> {
+    let options = ListContainersOptions {
+        all: true,
+        filters: Some(filter(SANDBOX, id)),
+        ..ListContainersOptions::default()
+    };
+    for container in docker.list_containers(Some(options)).await? {
+        let signal = KillContainerOptions { signal: "SIGKILL".into() };
+        match docker.kill_container(container.id.as_deref().unwrap_or_default(), Some(signal)).await {
+            Err(error) if !is_missing(&error) && !is_conflict(&error) => return Err(error),
+            _ => {}
+        }
+    }
+    remove(docker, id).await
+}
+
 /// Removes a volume.
 pub(super) async fn remove_volume(docker: &Docker, volume: &str) -> Result<(), Error> {
     for _ in 0..ATTEMPTS {
@@ -75,6 +93,8 @@ fn never_done(what: &str) -> Error {
 pub(super) struct Janitor {
     work: Mutex<Option<Sender<String>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Sandboxes that could not be removed, for whoever tries again.
+    failed: Arc<Mutex<Vec<String>>>,
 }
 
 impl Janitor {
@@ -82,11 +102,18 @@ impl Janitor {
     pub(super) fn start(options: &DockerOptions) -> Result<Arc<Self>, SandboxError> {
         let (work, pending) = channel();
         let options = options.clone();
+        let failed = Arc::<Mutex<Vec<String>>>::default();
+        let failures = Arc::clone(&failed);
         let thread = std::thread::Builder::new()
             .name("menace-janitor".into())
-            .spawn(move || work_through(&pending, &options))
+            .spawn(move || work_through(&pending, &options, &failures))
             .map_err(SandboxError::io("start a thread"))?;
-        Ok(Arc::new(Self { work: Mutex::new(Some(work)), thread: Mutex::new(Some(thread)) }))
+        Ok(Arc::new(Self { work: Mutex::new(Some(work)), thread: Mutex::new(Some(thread)), failed }))
+    }
+
+    /// Sandboxes that it could not remove since this was last asked.
+    pub(super) fn take_failed(&self) -> Vec<String> {
+        std::mem::take(&mut self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
     /// Removes a sandbox some time soon.
@@ -109,7 +136,7 @@ impl Drop for Janitor {
     }
 }
 
-fn work_through(pending: &Receiver<String>, options: &DockerOptions) {
+fn work_through(pending: &Receiver<String>, options: &DockerOptions, failures: &Mutex<Vec<String>>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
         tracing::warn!("nobody can remove sandboxes that are dropped: no runtime could be made");
         return;
@@ -121,6 +148,7 @@ fn work_through(pending: &Receiver<String>, options: &DockerOptions) {
         });
         if let Err(error) = removed {
             tracing::warn!("failed to remove sandbox {id}, which was dropped: {error}");
+            failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(id);
         }
     }
 }

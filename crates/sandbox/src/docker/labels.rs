@@ -1,11 +1,12 @@
 //! What is written on everything that is made, so that it can be found again, and nothing else is ever removed.
 
-use std::collections::HashMap;
-use std::fs;
+use std::collections::{BTreeSet, HashMap};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use menace_model::sandbox::SandboxSpec;
 
 use crate::SandboxError;
+use crate::author::Author;
 
 /// Whose it is.
 pub(super) const OWNER: &str = "menace.owner";
@@ -13,6 +14,8 @@ pub(super) const OWNER: &str = "menace.owner";
 pub(super) const SANDBOX: &str = "menace.sandbox";
 /// Which process made it.
 const PROCESS: &str = "menace.process";
+/// When, in seconds since 1970.
+const CREATED: &str = "menace.created";
 /// What all of ours begin with.
 const PREFIX: &str = "menace.";
 
@@ -31,8 +34,13 @@ pub(super) fn labels(
     let mut labels: HashMap<String, String> = spec.labels.clone().into_iter().collect();
     labels.insert(OWNER.to_owned(), owner.to_owned());
     labels.insert(SANDBOX.to_owned(), id.to_owned());
-    labels.insert(PROCESS.to_owned(), Maker::this().text());
+    labels.insert(PROCESS.to_owned(), Author::this().text());
+    labels.insert(CREATED.to_owned(), seconds_since_1970().to_string());
     Ok(labels)
+}
+
+fn seconds_since_1970() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Filters of the engine for what has a label with this value.
@@ -40,77 +48,64 @@ pub(super) fn filter(label: &str, value: &str) -> HashMap<String, Vec<String>> {
     HashMap::from([("label".to_owned(), vec![format!("{label}={value}")])])
 }
 
-/// Whether the process that made something cannot be alive any more. Of another machine nobody here knows.
-pub(super) fn maker_is_gone(labels: &HashMap<String, String>) -> bool {
-    let this = Maker::this();
-    labels.get(PROCESS).and_then(|text| Maker::parse(text)).is_some_and(|maker| maker.is_gone(&this))
+/// Tells what nobody needs any more from what somebody does.
+pub(super) struct Stale<'a> {
+    pub(super) owner: &'a str,
+    /// Sandboxes that somebody wants, or will take over.
+    pub(super) keep: &'a BTreeSet<String>,
+    /// Sandboxes that an earlier process of this data directory wrote down, and that process is gone.
+    pub(super) listed: &'a BTreeSet<String>,
+    /// At which age what this process has made and does not know any more is stale.
+    pub(super) lifetime: Option<Duration>,
 }
 
-/// A process, by what no other has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Maker {
-    machine: String,
-    boot: String,
-    pid: u32,
-    started: String,
-}
-
-impl Maker {
-    fn this() -> Self {
-        let text = |path: &str| fs::read_to_string(path).unwrap_or_default().trim().to_owned();
-        let pid = std::process::id();
-        Self {
-            machine: text("/etc/machine-id"),
-            boot: text("/proc/sys/kernel/random/boot_id"),
-            pid,
-            started: started(pid).unwrap_or_default(),
-        }
-    }
-
-    fn text(&self) -> String {
-        format!("{}/{}/{}/{}", self.machine, self.boot, self.pid, self.started)
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        let parts: Vec<&str> = text.split('/').collect();
-        let [machine, boot, pid, started] = parts.as_slice() else { return None };
-        Some(Self {
-            machine: (*machine).to_owned(),
-            boot: (*boot).to_owned(),
-            pid: pid.parse().ok()?,
-            started: (*started).to_owned(),
-        })
-    }
-
-    fn is_gone(&self, this: &Self) -> bool {
-        if self.machine != this.machine || self.machine.is_empty() {
+impl Stale<'_> {
+    /// Whether what has these labels can go. What has not both labels of ours never can.
+    pub(super) fn is_stale(&self, labels: &HashMap<String, String>) -> bool {
+        let Some(id) = labels.get(SANDBOX) else { return false };
+        if labels.get(OWNER).is_none_or(|owner| owner != self.owner) || self.keep.contains(id) {
             return false;
         }
-        self.boot != this.boot || started(self.pid).is_none_or(|started| started != self.started)
+        let this = Author::this();
+        let Some(author) = labels.get(PROCESS).and_then(|text| Author::parse(text)) else { return false };
+        if self.listed.contains(id) || author.is_gone(&this) {
+            return true;
+        }
+        author == this && self.is_old(labels)
     }
-}
 
-/// When a process was started, in ticks since the machine was; nothing if there is none of this number.
-fn started(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program, in parentheses, may itself have spaces and parentheses.
-    Some(stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.to_owned())
+    fn is_old(&self, labels: &HashMap<String, String>) -> bool {
+        let created: Option<u64> = labels.get(CREATED).and_then(|text| text.parse().ok());
+        let age = created.map(|created| seconds_since_1970().saturating_sub(created));
+        age.zip(self.lifetime).is_some_and(|(age, lifetime)| age >= lifetime.as_secs())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn made(id: &str) -> HashMap<String, String> {
+        labels("me", id, &SandboxSpec::default()).unwrap()
+    }
+
     #[test]
-    fn a_process_that_lives_is_not_gone_and_one_that_ended_is() {
-        let this = Maker { machine: "here".into(), ..Maker::this() };
-        assert!(!Maker::parse(&this.text()).unwrap().is_gone(&this));
-        for gone in
-            [Maker { started: "1".into(), ..this.clone() }, Maker { boot: "earlier".into(), ..this.clone() }]
-        {
-            assert!(gone.is_gone(&this), "{gone:?}");
+    fn only_what_is_ours_and_wanted_by_nobody_is_stale() {
+        let (keep, listed) =
+            (BTreeSet::from(["sb-kept".to_owned()]), BTreeSet::from(["sb-listed".to_owned()]));
+        let stale = Stale { owner: "me", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
+        assert!(stale.is_stale(&made("sb-old")), "this process has made it and does not know it");
+        assert!(!stale.is_stale(&made("sb-kept")));
+        let young = Stale { lifetime: Some(Duration::from_secs(60)), ..stale };
+        assert!(!young.is_stale(&made("sb-old")), "somebody may be about to use it");
+        assert!(young.is_stale(&made("sb-listed")), "whoever wrote it down is gone");
+        let foreign =
+            Stale { owner: "another", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
+        assert!(!foreign.is_stale(&made("sb-old")));
+        for label in [OWNER, SANDBOX, PROCESS] {
+            let mut without = made("sb-listed");
+            without.remove(label);
+            assert!(!young.is_stale(&without), "without {label}");
         }
-        let elsewhere = Maker { machine: "there".into(), boot: "other".into(), ..this.clone() };
-        assert!(!elsewhere.is_gone(&this), "nobody here knows what lives on another machine");
     }
 }

@@ -1,29 +1,30 @@
 //! One container, as its caller holds it.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use bollard::models::ContainerUpdateBody;
 use bollard::query_parameters::StartContainerOptions;
 use menace_inside::protocol::{Inspection, Order};
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
     ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Limits, LimitsChange, SandboxSpec,
-    Stats,
+    SandboxState, Stats,
 };
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::capabilities::in_use;
 use super::changes::Changes;
-use super::configuration::{OUR_PROCESSES, left_out, nano_cpus};
+use super::configuration::left_out;
+use super::container::Made;
 use super::engine::is_conflict;
 use super::handle::Handle;
 use super::janitor::{Janitor, remove};
+use super::pool::Member;
 use super::process::DockerProcess;
-use super::{check, connection, stats, work};
+use super::{check, connection, limits, stats, work};
 use crate::environment::BaseEnvironment;
 use crate::native::namespaces_of_this_process;
 use crate::{Connection, Process, Sandbox, SandboxError, Snapshot, Watch};
@@ -36,17 +37,20 @@ pub(super) struct DockerSandbox {
     /// When the files of the host had been copied into it.
     since: Option<i128>,
     janitor: Arc<Janitor>,
+    /// That there is this container, as long as there is.
+    member: Mutex<Option<Member>>,
 }
 
 impl DockerSandbox {
     pub(super) fn new(
-        handle: Handle,
+        made: Made,
         spec: SandboxSpec,
         environment: BaseEnvironment,
-        since: Option<i128>,
         janitor: Arc<Janitor>,
+        member: Option<Member>,
     ) -> Self {
-        Self { handle: Arc::new(handle), spec, environment, since, janitor }
+        let Made { handle, since } = made;
+        Self { handle, spec, environment, since, janitor, member: Mutex::new(member) }
     }
 
     async fn start_process(&self, request: ExecRequest) -> Result<DockerProcess, SandboxError> {
@@ -167,19 +171,7 @@ impl Sandbox for DockerSandbox {
         let memory_then = memory.or(self.spec.limits.memory);
         let limits = Limits { memory: memory_then, cpus, pids, disk, ..Limits::default() };
         check::limits(&limits, &self.handle.engine)?;
-        self.handle.check_alive()?;
-        let memory = memory.and_then(|bytes| i64::try_from(bytes).ok());
-        let body = ContainerUpdateBody {
-            memory,
-            memory_swap: memory,
-            nano_cpus: cpus.map(nano_cpus),
-            pids_limit: pids.and_then(|count| i64::try_from(count + OUR_PROCESSES).ok()),
-            ..ContainerUpdateBody::default()
-        };
-        match self.handle.engine.docker.update_container(&self.handle.container, body).await {
-            Ok(()) => Ok(()),
-            Err(error) => Err(self.handle.failed("change limits of a container", error).await),
-        }
+        limits::change_limits(&self.handle, change).await
     }
 
     /// The container goes on with nothing but our first process in it, so that files in memory stay too.
@@ -237,11 +229,22 @@ impl Sandbox for DockerSandbox {
             return Ok(());
         }
         let engine = &self.handle.engine;
-        let removed = remove(&engine.docker, &self.handle.id).await;
-        removed.map_err(|error| {
+        if let Err(error) = remove(&engine.docker, &self.handle.id).await {
             // Whoever asks again is to get another chance.
             self.handle.is_destroyed.store(false, Ordering::Release);
-            engine.failed("remove a container", error)
+            return Err(engine.failed("remove a container", error));
+        }
+        drop(self.member.lock().unwrap_or_else(PoisonError::into_inner).take());
+        Ok(())
+    }
+
+    async fn state(&self) -> Result<SandboxState, SandboxError> {
+        self.handle.check_alive()?;
+        let state = self.handle.state().await?;
+        Ok(match (state.running, state.paused) {
+            (_, Some(true)) => SandboxState::Paused,
+            (Some(true), _) => SandboxState::Running,
+            _ => SandboxState::Ended,
         })
     }
 }

@@ -26,5 +26,5 @@ pub use backend::{NativeBackend, NativeOptions};
 pub use handle::LAUNCHER_ARGUMENT;
 pub(crate) use init::namespaces as namespaces_of_this_process;
 pub use launcher::main as launcher_main;
-pub use registry::{CleanUp, clean_up};
+pub use registry::{CleanUp, clean_up, look_around};
 pub use zygote::{CallLimits, CallSpec, RawOutcome, World, Zygote, ZygoteOptions, Zygotes};

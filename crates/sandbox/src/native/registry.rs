@@ -129,6 +129,35 @@ pub fn clean_up(directory: Option<&Path>) -> Result<CleanUp, SandboxError> {
     done
 }
 
+/// How many owners there are, living and dead, in the usual place or another one. Nothing is removed.
+pub fn look_around(directory: Option<&Path>) -> Result<(usize, usize), SandboxError> {
+    let root = directory.map_or_else(usual_directory, Path::to_owned);
+    if !root.is_dir() {
+        return Ok((0, 0));
+    }
+    let _lock = lock_root(&root).map_err(|source| SandboxError::HostPath { path: root.clone(), source })?;
+    let mut found = (0, 0);
+    for entry in fs::read_dir(&root).map_err(SandboxError::io("read the registry"))?.flatten() {
+        if is_of_an_owner(&entry.file_name()) {
+            let is_living = lives(&entry.path()).map_err(SandboxError::io("read the registry"))?;
+            *(if is_living { &mut found.0 } else { &mut found.1 }) += 1;
+        }
+    }
+    Ok(found)
+}
+
+fn lives(directory: &Path) -> io::Result<bool> {
+    let mut file = match File::options().read(true).write(true).open(directory.join(ENTRY_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        file => file?,
+    };
+    match file.try_lock() {
+        Ok(()) => Ok(false),
+        Err(TryLockError::WouldBlock) => is_alive(&mut file),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
 /// The directory of this user: gone after a restart of the machine, like everything that it describes.
 fn usual_directory() -> PathBuf {
     let user = rustix::process::geteuid();

@@ -146,6 +146,7 @@ pub(super) async fn change(
         state.idle = change.idle_timeout.map(|idle| idle.0).or(state.idle);
         state.timeout = change.timeout.map(|timeout| timeout.0).or(state.timeout);
     });
+    sandboxes.write_down_changes(&entry)?;
     Ok(Json(entry.view()))
 }
 

@@ -18,6 +18,7 @@ use tokio::net::UnixListener;
 use tokio::sync::{Notify, mpsc};
 
 use super::place::Place;
+use crate::cleaning::Cleaning;
 use crate::clock;
 use crate::sandboxes::{Backends, Records, Sandboxes, ServiceLimits};
 
@@ -31,6 +32,8 @@ pub struct Holding {
     pub limits: ServiceLimits,
     /// Where sandboxes are written down that outlive it.
     pub records: Records,
+    /// How it is cleaned up.
+    pub cleaning: Cleaning,
     /// How long it stays without sandboxes and without anybody who asks.
     pub linger: Duration,
 }
@@ -52,13 +55,22 @@ pub async fn hold(holding: Holding) -> io::Result<bool> {
     // Nobody else can enter the directory, so there is no moment in which others could connect.
     let listener = UnixListener::bind(&path)?;
     let sandboxes = Arc::new(Sandboxes::new(holding.backends, holding.limits, Some(holding.records)));
+    for name in holding.cleaning.at_start.clone() {
+        if let Err(error) = sandboxes.backends.get(name).await {
+            tracing::warn!("what the backend {} may have left is not removed: {error}", name.name());
+        }
+    }
     sandboxes.adopt().await;
+    let check = holding.cleaning.check;
+    let crew = Arc::new(holding.cleaning.begin(&sandboxes));
+    let looked_after = Arc::clone(&crew);
     let life = Arc::new(Life { asked_ms: AtomicI64::new(clock::now_ms()), end: Notify::new() });
     let workers = [
         tokio::spawn(Arc::clone(&sandboxes).reap()),
         tokio::spawn(Arc::clone(&sandboxes).measure()),
         tokio::spawn(linger(Arc::clone(&sandboxes), Arc::clone(&life), holding.linger)),
         tokio::spawn(end_when_told(Arc::clone(&life))?),
+        tokio::spawn(async move { looked_after.look_after(check).await }),
     ];
     let router = crate::api::router(Arc::clone(&sandboxes))
         .route("/internal/end", axum::routing::post(end).with_state(Arc::clone(&life)))
@@ -74,7 +86,9 @@ pub async fn hold(holding: Holding) -> io::Result<bool> {
     workers.iter().for_each(tokio::task::JoinHandle::abort);
     // Who comes now starts another one, which waits for the lock no longer than this takes.
     drop(fs::remove_file(&path));
+    drop(crew);
     sandboxes.destroy_all("the process that held it ended").await;
+    sandboxes.backends.end().await;
     drop(lock);
     Ok(true)
 }

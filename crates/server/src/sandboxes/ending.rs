@@ -9,6 +9,7 @@ use super::entry::{Entry, lock};
 use super::making::Sandboxes;
 use super::tenants::Caller;
 use super::view::Status;
+use super::wanted::BackendName;
 use crate::clock;
 
 /// How often it is looked for what ends by itself.
@@ -61,6 +62,23 @@ impl Sandboxes {
             return self.stop(entry, "nobody used it").await;
         }
         Ok(())
+    }
+
+    /// Destroys containers whose files take more than they may.
+    pub(crate) async fn end_too_large(&self) {
+        let Some(most) = self.limits.container_disk else { return };
+        for entry in self.all(&Caller::default()) {
+            if entry.backend != BackendName::Docker || entry.now().status != Status::Running {
+                continue;
+            }
+            let taken = entry.sample().await.ok().and_then(|sample| sample.disk_bytes);
+            if taken.is_some_and(|taken| taken > most) {
+                match self.destroy(&entry, "its files took too much").await {
+                    Ok(()) => self.metrics.cleaning.disk_exceeded(),
+                    Err(error) => tracing::warn!("sandbox {} did not end: {}", entry.id, error.message()),
+                }
+            }
+        }
     }
 
     /// Destroys sandboxes of a caller that are older than so long; how many.

@@ -50,7 +50,7 @@ pub struct Entry {
 }
 
 /// What can change of a sandbox.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changing {
     /// What its owner calls it.
     pub project_name: String,

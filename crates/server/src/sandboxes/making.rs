@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use menace_model::sandbox::User;
 use menace_sandbox::Sandbox;
 
 use super::backends::Backends;
@@ -16,6 +17,7 @@ use super::records::{Record, Records};
 use super::tenants::{Caller, Tenants};
 use super::view::Status;
 use super::wanted::{BackendName, CreateSandbox};
+use crate::cleaning::Observer;
 use crate::clock;
 use crate::error::ApiError;
 use crate::metrics::Metrics;
@@ -29,11 +31,15 @@ pub struct ServiceLimits {
     pub lifetime: Option<Duration>,
     /// After how long without a request processes of a sandbox end, if it does not say that itself.
     pub idle: Option<Duration>,
+    /// Who commands are in containers, if that is not asked for.
+    pub container_user: Option<User>,
+    /// How many bytes the files of a container may take before it is destroyed.
+    pub container_disk: Option<u64>,
 }
 
 /// All sandboxes.
 pub struct Sandboxes {
-    pub(super) backends: Backends,
+    pub(crate) backends: Backends,
     pub(super) limits: ServiceLimits,
     pub(super) entries: Mutex<BTreeMap<String, Arc<Entry>>>,
     /// Snapshots outlive their sandboxes.
@@ -44,14 +50,20 @@ pub struct Sandboxes {
     /// Where sandboxes are written down that outlive this process.
     pub(super) records: Option<Records>,
     /// What happens.
-    pub happenings: Happenings,
+    pub happenings: Arc<Happenings>,
     /// What is counted.
-    pub metrics: Metrics,
+    pub metrics: Arc<Metrics>,
 }
 
 impl Sandboxes {
     /// None yet.
     pub fn new(backends: Backends, limits: ServiceLimits, records: Option<Records>) -> Self {
+        let (happenings, metrics) = (Arc::<Happenings>::default(), Arc::<Metrics>::default());
+        backends.observed_by(Arc::new(Observer {
+            metrics: Arc::clone(&metrics),
+            happenings: Arc::clone(&happenings),
+            records: records.clone(),
+        }));
         Self {
             backends,
             limits,
@@ -61,8 +73,8 @@ impl Sandboxes {
             idempotency: Idempotency::default(),
             next_snapshot: AtomicU64::new(1),
             records,
-            happenings: Happenings::default(),
-            metrics: Metrics::default(),
+            happenings,
+            metrics,
         }
     }
 
@@ -111,6 +123,11 @@ impl Sandboxes {
             snapshot.as_ref().map_or(wanted.backend.unwrap_or(self.backends.usual), |kept| kept.backend);
         let mut spec = snapshot.as_ref().map_or_else(|| wanted.spec(), |kept| kept.files.spec.clone());
         spec.labels.clone_from(&wanted.labels);
+        if let (BackendName::Docker, None, None, Some(user)) =
+            (name, wanted.user, &snapshot, self.limits.container_user)
+        {
+            spec.user = user;
+        }
         self.check_room()?;
         let reservation = self.tenants.reserve(caller, &spec.limits)?;
         let backend = self.backends.get(name).await?;
@@ -156,6 +173,16 @@ impl Sandboxes {
             created_ms: entry.created_ms,
             wanted: wanted.clone(),
             spec: entry.spec.clone(),
+            now: None,
+        })
+    }
+
+    /// Writes down what has changed of a sandbox that outlives this process.
+    pub(crate) fn write_down_changes(&self, entry: &Entry) -> Result<(), ApiError> {
+        let Some(records) = &self.records else { return Ok(()) };
+        records.change(&entry.id, entry.now()).map_err(|error| {
+            ApiError::internal(format!("it was changed, and that cannot be written down: {error}"))
+                .hint("the operator has to look at the disk of the server")
         })
     }
 
@@ -230,7 +257,7 @@ impl Sandboxes {
             return Err(error.into());
         }
         self.tell("sandbox.stopped", entry, Some(why.to_owned()));
-        Ok(())
+        self.write_down_changes(entry)
     }
 
     /// Makes it ready for commands.
@@ -243,7 +270,7 @@ impl Sandboxes {
                 entry.change(|now| now.status = Status::Running);
                 drop(entry.used());
                 self.tell("sandbox.started", entry, None);
-                Ok(())
+                self.write_down_changes(entry)
             }
         }
     }

@@ -1,5 +1,6 @@
 //! What is written down of sandboxes that outlive the process that holds them, so that the next one knows them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 use menace_model::sandbox::SandboxSpec;
 use serde::{Deserialize, Serialize};
 
+use super::entry::Changing;
 use super::wanted::{BackendName, CreateSandbox};
 
 /// A sandbox as it is written down.
@@ -19,6 +21,9 @@ pub(super) struct Record {
     pub(super) created_ms: i64,
     pub(super) wanted: CreateSandbox,
     pub(super) spec: SandboxSpec,
+    /// What has changed since it was made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) now: Option<Changing>,
 }
 
 /// Where they are: a file for each.
@@ -45,6 +50,32 @@ impl Records {
         file.write_all(&serde_json::to_vec_pretty(record)?)?;
         file.sync_all()?;
         fs::rename(new, self.path(&record.id))
+    }
+
+    /// Writes down what has changed of one. One that was never written down, because it does not outlive this process, is not now.
+    pub(super) fn change(&self, id: &str, now: Changing) -> io::Result<()> {
+        let bytes = match fs::read(self.path(id)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            bytes => bytes?,
+        };
+        let mut record: Record = serde_json::from_slice(&bytes)?;
+        record.spec.limits.clone_from(&now.limits);
+        record.now = Some(now);
+        self.write(&record)
+    }
+
+    /// The ids of all of them, also of those that cannot be understood.
+    pub fn ids(&self) -> io::Result<BTreeSet<String>> {
+        let entries = match fs::read_dir(&self.directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            entries => entries?,
+        };
+        let mut ids = BTreeSet::new();
+        for entry in entries {
+            let name = entry?.file_name();
+            ids.extend(name.to_str().and_then(|name| name.strip_suffix(".json")).map(str::to_owned));
+        }
+        Ok(ids)
     }
 
     /// Forgets one.
@@ -93,12 +124,15 @@ mod tests {
             created_ms: 5,
             wanted,
             spec,
+            now: None,
         };
         records.write(&record).unwrap();
         fs::write(directory.path().join("sandboxes/bad.json"), "{").unwrap();
         let [read] = &records.all()[..] else { panic!("one is whole") };
         assert_eq!((&read.id, &read.spec), (&record.id, &record.spec));
         assert_eq!(read.wanted.ttl, record.wanted.ttl);
+        let ids = ["bad", "sb-1"].map(str::to_owned);
+        assert_eq!(records.ids().unwrap(), ids.into(), "nobody knows whose the other one is, so it counts");
         records.forget("sb-1");
         assert!(records.all().is_empty());
     }

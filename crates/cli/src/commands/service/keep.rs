@@ -1,19 +1,24 @@
 //! `menace __keep`: holds sandboxes until nobody needs that any more.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use menace_model::settings::DockerSettings;
-use menace_sandbox::docker::{DockerBackend, DockerOptions};
+use menace_model::sandbox::{SandboxSpec, User};
+use menace_model::settings::{DockerSettings, PoolSettings};
+use menace_sandbox::docker::{DockerBackend, DockerOptions, PoolObserver, PoolOptions};
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, SandboxError};
+use menace_server::cleaning::Cleaning;
 use menace_server::keeper::{Holding, Place, hold};
-use menace_server::sandboxes::{BackendName, Backends, Records, ServiceLimits, Starter};
+use menace_server::sandboxes::{BackendName, Backends, CreateSandbox, Records, ServiceLimits, Starter};
 
 use crate::arguments::Keep;
 use crate::calling::runtime;
+use crate::commands::resources::overlays;
+use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 
@@ -27,16 +32,31 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
     let data = configuration.data_directory();
     std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
     let place = Place::of(&data).with_context(|| format!("failed to use {}", data.display()))?;
-    let machine =
-        OnThisMachine { owner: place.name().to_owned(), docker: configuration.settings().docker.clone() };
+    let settings = configuration.settings();
+    let backend: BackendName = arguments.backend.into();
+    let pool = pool_options(&settings.pool, &settings.docker, &data, backend)?;
+    let has_left_containers = pool.active.as_ref().is_some_and(|path| path.exists());
+    let at_start = (backend == BackendName::Docker || has_left_containers).then_some(BackendName::Docker);
+    let container_disk = Some(settings.docker.container_disk_limit.0).filter(|limit| *limit > 0);
+    let container_user = container_user(&settings.docker)?;
+    let cleaning = Cleaning {
+        interval: settings.pool.pool_cleanup_interval,
+        check: settings.pool.worker_check_interval,
+        at_start: at_start.into_iter().collect(),
+        overlays: Some(overlays(configuration)),
+    };
+    let machine = OnThisMachine { owner: place.name().to_owned(), docker: settings.docker.clone(), pool };
     let holding = Holding {
-        backends: Backends::new(Box::new(machine), arguments.backend.into()),
+        backends: Backends::new(Box::new(machine), backend),
         limits: ServiceLimits {
             sandboxes: arguments.max_sandboxes,
             lifetime: arguments.max_lifetime,
             idle: arguments.idle_timeout,
+            container_user,
+            container_disk,
         },
         records: Records::new(data.join("sandboxes")),
+        cleaning,
         linger: LINGER,
         place,
     };
@@ -46,31 +66,81 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
     })
 }
 
+/// How containers wait. Where the service makes containers, those of its usual kind wait before anybody has asked.
+fn pool_options(
+    pool: &PoolSettings,
+    docker: &DockerSettings,
+    data: &Path,
+    backend: BackendName,
+) -> anyhow::Result<PoolOptions> {
+    let data = std::path::absolute(data)?;
+    let at = |named: &Option<PathBuf>, usual: &str| Some(named.clone().unwrap_or_else(|| data.join(usual)));
+    let usual =
+        SandboxSpec { user: container_user(docker)?.unwrap_or_default(), ..CreateSandbox::default().spec() };
+    Ok(PoolOptions {
+        size: pool.pool_size,
+        label: pool.pool_label.clone(),
+        most: if pool.max_container_count == 0 { usize::MAX } else { pool.max_container_count },
+        idle: pool.container_idle_timeout,
+        lifetime: pool.container_max_lifetime,
+        disk: docker.container_disk_limit.0,
+        fail_threshold: pool.pool_fail_threshold,
+        alert_threshold: pool.cleanup_alert_threshold,
+        lock: at(&pool.pool_lock, "pool.lock"),
+        failures: Some(data.join("pool_failures.json")),
+        active: at(&pool.active_containers, "active_containers.json"),
+        usual: (backend == BackendName::Docker).then_some(usual),
+    })
+}
+
+/// Who commands in containers are, if somebody says it: `uid` or `uid:gid`. The programs of an image may know a name, menace
+/// does not.
+fn container_user(docker: &DockerSettings) -> Result<Option<User>, UsageError> {
+    let Some(text) = &docker.container_user else { return Ok(None) };
+    let (uid, gid) = text.split_once(':').unwrap_or((text, text));
+    match (uid.parse(), gid.parse()) {
+        (Ok(uid), Ok(gid)) => Ok(Some(User { uid, gid })),
+        _ => Err(UsageError::ContainerUser(text.clone())),
+    }
+}
+
+/// The engine that settings and environment name, for this owner.
+pub(in crate::commands) fn docker_options(docker: &DockerSettings, owner: &str) -> DockerOptions {
+    let mut options = DockerOptions::from_environment(owner);
+    options.image.clone_from(&docker.sandbox_image);
+    if let Some(host) = &docker.docker_host {
+        options.host.clone_from(host);
+    }
+    if docker.docker_tls_verify == Some(true) && docker.docker_cert_path.is_some() {
+        options.tls.clone_from(&docker.docker_cert_path);
+    }
+    options
+}
+
 /// Backends of this machine.
 struct OnThisMachine {
     /// Whose containers they are: those of this data directory.
     owner: String,
     docker: DockerSettings,
+    pool: PoolOptions,
 }
 
 #[async_trait]
 impl Starter for OnThisMachine {
-    async fn start(&self, name: BackendName) -> Result<Arc<dyn Backend>, SandboxError> {
+    async fn start(
+        &self,
+        name: BackendName,
+        observer: Arc<dyn PoolObserver>,
+    ) -> Result<Arc<dyn Backend>, SandboxError> {
         match name {
             BackendName::Native => {
                 let backend = NativeBackend::start(&NativeOptions::default()).await?;
                 Ok(Arc::new(backend))
             }
             BackendName::Docker => {
-                let mut options = DockerOptions::from_environment(&self.owner);
-                options.image.clone_from(&self.docker.sandbox_image);
-                if let Some(host) = &self.docker.docker_host {
-                    options.host.clone_from(host);
-                }
-                if self.docker.docker_tls_verify == Some(true) && self.docker.docker_cert_path.is_some() {
-                    options.tls.clone_from(&self.docker.docker_cert_path);
-                }
-                Ok(Arc::new(DockerBackend::connect(&options).await?))
+                let options = docker_options(&self.docker, &self.owner);
+                let pool = self.pool.clone();
+                Ok(Arc::new(DockerBackend::connect_with_pool(&options, pool, observer).await?))
             }
         }
     }

@@ -5,7 +5,7 @@ mod keys;
 mod mcp;
 mod serve;
 
-pub(super) use keep::run as keep;
+pub(super) use keep::{docker_options, run as keep};
 pub(super) use keys::run as keys;
 pub(super) use mcp::run as mcp;
 pub(super) use serve::run as serve;
@@ -50,7 +50,11 @@ const KEEP: &str = "__keep";
 
 /// Asks whoever holds the sandboxes of the data directory.
 pub(in crate::commands) fn client(configuration: &Configuration) -> anyhow::Result<Client> {
-    let usual =
-        Keep { backend: BackendChoice::Native, max_sandboxes: None, max_lifetime: None, idle_timeout: None };
+    let usual = Keep {
+        backend: configuration.settings().docker.backend.into(),
+        max_sandboxes: None,
+        max_lifetime: None,
+        idle_timeout: None,
+    };
     Ok(Client::new(keeper(configuration, &usual)?))
 }

@@ -26,7 +26,7 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Serve)
 
 async fn serve(configuration: &Configuration, arguments: &Serve) -> anyhow::Result<Exit> {
     let options = Keep {
-        backend: arguments.backend,
+        backend: arguments.backend.unwrap_or(configuration.settings().docker.backend.into()),
         max_sandboxes: arguments.max_sandboxes,
         max_lifetime: arguments.max_lifetime,
         idle_timeout: arguments.idle_timeout,

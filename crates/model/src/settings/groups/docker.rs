@@ -4,6 +4,16 @@ use std::path::PathBuf;
 
 use crate::settings::Bytes;
 
+choice! {
+    /// Who makes sandboxes.
+    pub enum BackendWord {
+        /// Namespaces of this kernel.
+        Native = "native",
+        /// Containers of an engine.
+        Docker = "docker",
+    }
+}
+
 settings! {
     /// Docker.
     pub struct DockerSettings;
@@ -12,6 +22,12 @@ settings! {
     docker: bool = "0" {
         env: "SANDBOX_DOCKER",
         status: Planned,
+    }
+
+    /// Who makes sandboxes of the service that do not say it themselves; --backend of menace serve comes first
+    backend: BackendWord = "native" {
+        env: "SANDBOX_BACKEND",
+        status: Active,
     }
 
     /// Address of the Docker engine; nothing means the local socket
@@ -44,15 +60,15 @@ settings! {
         status: Planned,
     }
 
-    /// User, or user and group, that containers run as
+    /// User, or user and group, that commands in containers run as, as numbers
     container_user: Option<String> = "" {
         env: "SANDBOX_CONTAINER_USER",
-        status: Planned,
+        status: Active,
     }
 
     /// Size at which a container's directory gets it removed; 0 means no limit
     container_disk_limit: Bytes = "0" {
         env: "SANDBOX_CONTAINER_DISK_LIMIT",
-        status: Planned,
+        status: Active,
     }
 }

@@ -24,7 +24,7 @@ mod virtual_machine;
 mod visual_agent;
 
 pub use alignment::AlignmentSettings;
-pub use docker::DockerSettings;
+pub use docker::{BackendWord, DockerSettings};
 pub use entropy::EntropySettings;
 pub use general::GeneralSettings;
 pub use improvement::{ImprovementSettings, ProposerKind};

@@ -7,63 +7,69 @@ settings! {
     /// The container pool.
     pub struct PoolSettings;
 
+    /// Containers that wait to become sandboxes, of each kind that is asked for; 0 means none
+    pool_size: usize = "2" {
+        env: "SANDBOX_POOL_SIZE",
+        status: Active,
+    }
+
     /// Docker label of pooled containers
     pool_label: String = "menace_sandbox_pool" {
         env: "SANDBOX_POOL_LABEL",
-        status: Planned,
+        status: Active,
     }
 
-    /// Lock file that guards the pool; nothing means one in the data directory
+    /// Lock file of whoever fills the pool or cleans up; nothing means one in the data directory
     pool_lock: Option<PathBuf> = "" {
         env: "SANDBOX_POOL_LOCK",
-        status: Planned,
+        status: Active,
     }
 
-    /// Containers that may be active at once, over all pools
+    /// Containers that may be active at once, over all pools; 0 means no limit
     max_container_count: usize = "10" {
         env: "SANDBOX_MAX_CONTAINER_COUNT",
-        status: Planned,
+        status: Active,
     }
 
     /// How long a pooled container may idle before it is removed, in seconds
     container_idle_timeout: Duration = "300" {
         env: "SANDBOX_CONTAINER_IDLE_TIMEOUT",
-        status: Planned,
+        status: Active,
     }
 
     /// Age at which containers, volumes and networks of menace are removed, in seconds
     container_max_lifetime: Duration = "3600" {
         env: "SANDBOX_CONTAINER_MAX_LIFETIME",
-        status: Planned,
+        status: Active,
     }
 
     /// Consecutive failed container starts before a warning
     pool_fail_threshold: u32 = "5" {
         env: "SANDBOX_POOL_FAIL_THRESHOLD",
-        status: Planned,
+        status: Active,
     }
 
     /// Time between two clean-up sweeps, in seconds
     pool_cleanup_interval: Duration = "60" {
         env: "SANDBOX_POOL_CLEANUP_INTERVAL",
-        status: Planned,
+        status: Active,
     }
 
     /// Time between two checks that the clean-up workers are alive, in seconds
     worker_check_interval: Duration = "30" {
         env: "SANDBOX_WORKER_CHECK_INTERVAL",
-        status: Planned,
+        status: Active,
     }
 
     /// Consecutive failed clean-ups before an error is logged
     cleanup_alert_threshold: u32 = "3" {
         env: "SANDBOX_CLEANUP_ALERT_THRESHOLD",
-        status: Planned,
+        status: Active,
     }
 
     /// File that lists running containers; nothing means one in the data directory
     active_containers: Option<PathBuf> = "" {
         env: "SANDBOX_ACTIVE_CONTAINERS",
-        status: Planned,
+        status: Active,
     }
 }

@@ -18,24 +18,24 @@ settings! {
     /// Age at which a stray disk overlay is removed
     overlay_max_age: Duration = "7d" {
         env: "SANDBOX_OVERLAY_MAX_AGE",
-        status: Planned,
+        status: Active,
     }
 
     /// Overlays kept before the oldest are removed; 0 means no limit
     max_overlay_count: usize = "0" {
         env: "SANDBOX_MAX_OVERLAY_COUNT",
-        status: Planned,
+        status: Active,
     }
 
     /// File that lists overlays in use; nothing means one in the data directory
     active_overlays: Option<PathBuf> = "" {
         env: "SANDBOX_ACTIVE_OVERLAYS",
-        status: Planned,
+        status: Active,
     }
 
     /// File that lists overlays whose removal failed; nothing means one in the data directory
     failed_overlays: Option<PathBuf> = "" {
         env: "SANDBOX_FAILED_OVERLAYS",
-        status: Planned,
+        status: Active,
     }
 }

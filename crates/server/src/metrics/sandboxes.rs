@@ -1,4 +1,4 @@
-//! What is counted, for Prometheus. Names are those of the first edition.
+//! What is counted of sandboxes, by who makes them.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::cleaning::CleaningMetrics;
 use crate::sandboxes::BackendName;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -30,6 +31,8 @@ pub struct Metrics {
     active: Family<Labels, Gauge>,
     executed: Family<Labels, Counter>,
     cpu_seconds: Counter<f64, AtomicU64>,
+    /// What becomes of containers.
+    pub(crate) cleaning: CleaningMetrics,
 }
 
 fn histogram() -> Histogram {
@@ -38,8 +41,11 @@ fn histogram() -> Histogram {
 
 impl Default for Metrics {
     fn default() -> Self {
+        let mut registry = Registry::default();
+        let cleaning = CleaningMetrics::registered(&mut registry);
         let mut metrics = Self {
-            registry: Registry::default(),
+            registry,
+            cleaning,
             creation_seconds: Family::new_with_constructor(histogram),
             creation_failures: Family::default(),
             cleanup_seconds: Family::new_with_constructor(histogram),
@@ -49,18 +55,18 @@ impl Default for Metrics {
         };
         let registry = &mut metrics.registry;
         registry.register_with_unit(
-            "container_creation",
+            "sandbox_creation",
             "Time that making a sandbox took",
             Unit::Seconds,
             metrics.creation_seconds.clone(),
         );
         registry.register(
-            "container_creation_failures",
+            "sandbox_creation_failures",
             "Sandboxes that could not be made",
             metrics.creation_failures.clone(),
         );
         registry.register_with_unit(
-            "cleanup_duration",
+            "sandbox_ending",
             "Time that the end of a sandbox took",
             Unit::Seconds,
             metrics.cleanup_seconds.clone(),

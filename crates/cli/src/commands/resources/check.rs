@@ -1,0 +1,99 @@
+//! `menace check-resources`: what there is of menace on this machine, what of it nobody needs, what was removed last.
+
+use anyhow::Context;
+use menace_sandbox::docker::Inventory;
+use menace_sandbox::native;
+use menace_server::sandboxes::Records;
+use serde::Serialize;
+
+use super::last::Removed;
+use super::{engine, last, overlays};
+use crate::calling::runtime;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{Align, Table, note, print, print_json};
+
+/// One kind of what menace makes.
+#[derive(Debug, Serialize)]
+struct Row {
+    resource: &'static str,
+    in_use: usize,
+    stale: usize,
+    removed_last: Option<usize>,
+}
+
+pub(crate) fn run(configuration: &Configuration, json: bool) -> anyhow::Result<Exit> {
+    let data = configuration.data_directory();
+    let keep =
+        Records::new(data.join("sandboxes")).ids().context("failed to read which sandboxes are kept")?;
+    let (living, dead) = native::look_around(None)?;
+    let docker = runtime()?.block_on(engine::look(configuration, &keep))?;
+    let found = docker.answer().cloned().unwrap_or_default();
+    let machines = overlays(configuration).look()?;
+    let last = last::read(&data)?;
+    let rows = rows(
+        (living, dead),
+        &found,
+        (machines.used, machines.stray),
+        last.as_ref().map(|last| &last.removed),
+    );
+    let stale: usize = rows.iter().map(|row| row.stale).sum();
+    if json {
+        let report = serde_json::json!({
+            "version": 1, "resources": rows, "stale": stale, "last_cleanup_ms": last.map(|last| last.at_ms),
+            "engine": if docker.is_silent() { "silent" } else if docker.answer().is_some() { "answered" } else { "none" },
+        });
+        print_json(&report)?;
+    } else {
+        print(&table(&rows))?;
+    }
+    if stale > 0 {
+        note("menace --cleanup removes what is stale");
+    }
+    Ok(match (docker.is_silent(), stale) {
+        (true, _) => Exit::Environment,
+        (false, 0) => Exit::Done,
+        (false, _) => Exit::Found,
+    })
+}
+
+fn rows(
+    runs: (usize, usize),
+    docker: &Inventory,
+    overlays: (usize, usize),
+    removed: Option<&Removed>,
+) -> Vec<Row> {
+    let Inventory { in_use, stale } = docker;
+    [
+        ("native runs", runs, removed.map(|removed| removed.runs)),
+        (
+            "containers",
+            (in_use.containers.len(), stale.containers.len()),
+            removed.map(|removed| removed.containers),
+        ),
+        ("volumes", (in_use.volumes.len(), stale.volumes.len()), removed.map(|removed| removed.volumes)),
+        ("networks", (in_use.networks.len(), stale.networks.len()), removed.map(|removed| removed.networks)),
+        ("overlays", overlays, removed.map(|removed| removed.overlays)),
+    ]
+    .into_iter()
+    .map(|(resource, (in_use, stale), removed_last)| Row { resource, in_use, stale, removed_last })
+    .collect()
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut table = Table::new(&[
+        ("resource", Align::Left),
+        ("in use", Align::Right),
+        ("stale", Align::Right),
+        ("removed by the last clean-up", Align::Right),
+    ]);
+    for row in rows {
+        table.row([
+            row.resource.into(),
+            row.in_use.to_string().into(),
+            row.stale.to_string().into(),
+            row.removed_last.map_or_else(|| "none yet".to_owned(), |removed| removed.to_string()).into(),
+        ]);
+    }
+    table.text()
+}

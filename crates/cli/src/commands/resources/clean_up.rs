@@ -1,0 +1,108 @@
+//! `menace --cleanup` and `menace --purge-stale`: remove what killed runs left behind, and nothing else.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context;
+use menace_sandbox::native;
+use menace_sandbox::overlays::Which;
+use menace_server::sandboxes::Records;
+use serde_json::json;
+
+use super::last::{self, Removed};
+use super::{engine, overlays};
+use crate::calling::runtime;
+use crate::commands::service::client;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{count, note, print_json};
+
+/// How much goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// Everything that is no server's that runs.
+    All,
+    /// Only what nobody will come back for.
+    Stale,
+}
+
+pub(crate) fn run(configuration: &Configuration, scope: Scope, json: bool) -> anyhow::Result<Exit> {
+    let data = configuration.data_directory();
+    let runtime = runtime()?;
+    // Without a data directory there was never anybody who held sandboxes of it.
+    let kept = if scope == Scope::All && data.is_dir() {
+        runtime.block_on(client(configuration)?.end_unattended())?
+    } else {
+        None
+    };
+    let records = Records::new(data.join("sandboxes"));
+    let keep = if scope == Scope::Stale || kept == Some(false) {
+        // They are a server's that runs, or wait for the next one.
+        records.ids().context("failed to read which sandboxes are kept")?
+    } else {
+        BTreeSet::new()
+    };
+    let native = native::clean_up(None)?;
+    let docker = runtime.block_on(engine::remove(configuration, &keep))?;
+    let which = if scope == Scope::All { Which::All } else { Which::Old };
+    let purged = overlays(configuration).purge(which)?;
+    let containers = docker.answer().cloned().unwrap_or_default();
+    let removed = Removed {
+        runs: native.owners,
+        containers: containers.containers.len(),
+        volumes: containers.volumes.len(),
+        networks: containers.networks.len(),
+        overlays: purged.removed.len(),
+    };
+    last::write(&data, &removed)?;
+    if json {
+        let mut report = serde_json::to_value(&native)?;
+        report["sandboxes_ended"] = (kept == Some(true)).into();
+        report["docker"] = serde_json::to_value(&docker)?;
+        report["overlays"] = serde_json::to_value(&purged)?;
+        report["removed"] = json!(removed);
+        print_json(&report)?;
+    }
+    match kept {
+        None => {}
+        Some(true) => note("ended the sandboxes that a server had left"),
+        Some(false) => note("sandboxes of a server that runs stay; end that first"),
+    }
+    let failed = purged.failed.iter().map(|(path, problem)| format!("{}: {problem}", path.display()));
+    let problems: Vec<String> =
+        native.problems.iter().chain(&containers.problems).cloned().chain(failed).collect();
+    for problem in &problems {
+        tracing::warn!("{problem}");
+    }
+    say(&removed, &native, kept.is_some());
+    let is_whole = problems.is_empty() && !docker.is_silent();
+    Ok(if is_whole { Exit::Done } else { Exit::Environment })
+}
+
+fn say(removed: &Removed, native: &native::CleanUp, was_told: bool) {
+    if *removed == Removed::default() {
+        if !was_told {
+            note("nothing was left behind");
+        }
+        return;
+    }
+    if removed.runs > 0 {
+        note(&format!(
+            "removed what {} left: {}, {}",
+            count(removed.runs, "dead run"),
+            count(native.processes, "launcher"),
+            count(native.cgroups, "control group")
+        ));
+    }
+    let Removed { containers, volumes, networks, overlays, .. } = *removed;
+    if containers + volumes + networks > 0 {
+        note(&format!(
+            "removed {}, {}, {} of Docker",
+            count(containers, "container"),
+            count(volumes, "volume"),
+            count(networks, "network")
+        ));
+    }
+    if overlays > 0 {
+        note(&format!("removed {} of virtual machines", count(overlays, "overlay")));
+    }
+}

@@ -1,0 +1,54 @@
+//! What the last clean-up removed: `cleanup.json`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use menace_analysis::write_atomically;
+use serde::{Deserialize, Serialize};
+
+use crate::calling::now_ms;
+
+/// How many of each were removed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Removed {
+    pub(super) runs: usize,
+    pub(super) containers: usize,
+    pub(super) volumes: usize,
+    pub(super) networks: usize,
+    pub(super) overlays: usize,
+}
+
+/// A clean-up as it is written down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Last {
+    version: u32,
+    pub(super) at_ms: i64,
+    pub(super) removed: Removed,
+}
+
+/// Writes down what was removed, if there is a data directory.
+pub(super) fn write(data: &Path, removed: &Removed) -> anyhow::Result<()> {
+    if !data.is_dir() {
+        return Ok(());
+    }
+    let last = Last { version: 1, at_ms: now_ms(), removed: removed.clone() };
+    write_atomically(&path(data), &serde_json::to_vec_pretty(&last)?)
+        .with_context(|| format!("failed to write {}", path(data).display()))
+}
+
+/// The last one.
+pub(super) fn read(data: &Path) -> anyhow::Result<Option<Last>> {
+    match std::fs::read(path(data)) {
+        Ok(bytes) => Ok(Some(
+            serde_json::from_slice(&bytes)
+                .with_context(|| format!("failed to understand {}", path(data).display()))?,
+        )),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("failed to read {}", path(data).display())),
+    }
+}
+
+fn path(data: &Path) -> PathBuf {
+    data.join("cleanup.json")
+}

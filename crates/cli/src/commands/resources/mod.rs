@@ -1,0 +1,31 @@
+//! What menace leaves on a machine when it is killed: removing it, looking for it, removing it every hour.
+
+mod autopurge;
+mod check;
+mod clean_up;
+mod engine;
+mod last;
+
+pub(crate) use autopurge::run as install_autopurge;
+pub(crate) use check::run as check_resources;
+pub(crate) use clean_up::{Scope, run as clean_up};
+
+use std::path::PathBuf;
+
+use menace_sandbox::overlays::{OverlayOptions, Overlays};
+
+use crate::configuration::Configuration;
+
+/// Where virtual machines of a data directory write.
+pub(in crate::commands) fn overlays(configuration: &Configuration) -> Overlays {
+    let data = configuration.data_directory();
+    let settings = &configuration.settings().virtual_machine;
+    let at = |named: &Option<PathBuf>, usual: &str| named.clone().unwrap_or_else(|| data.join(usual));
+    Overlays::new(OverlayOptions {
+        directory: data.join("overlays"),
+        active: at(&settings.active_overlays, "active_overlays.json"),
+        failed: at(&settings.failed_overlays, "failed_overlays.json"),
+        max_age: settings.overlay_max_age,
+        most: settings.max_overlay_count,
+    })
+}

@@ -1,0 +1,141 @@
+//! What has to be the same of two sandboxes, so that a container that waits can be either: what cannot be changed any more.
+
+use std::collections::BTreeMap;
+
+use menace_model::sandbox::{Limits, SandboxSpec, User, Workspace};
+
+use super::super::configuration::is_read_only;
+use super::super::container::Image;
+
+/// A kind of containers.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    /// What the name of the image stands for.
+    image: String,
+    user: (u32, u32),
+    open_files: u64,
+    /// Disks in memory cannot grow: where the root is read-only, how large they are.
+    disk: Option<u64>,
+    has_disk_limit: bool,
+    /// The engine can change a share of the processors, and cannot take it away.
+    has_cpu_limit: bool,
+    labels: BTreeMap<String, String>,
+}
+
+impl Key {
+    /// The kind of a sandbox. Nothing for what no other sandbox would have in common with it: directories of the host, and a
+    /// disk that is made for the files that are copied into it.
+    pub(super) fn of(spec: &SandboxSpec, image: &Image) -> Option<Self> {
+        let is_shared = matches!(spec.workspace, Workspace::ReadWrite(_)) || !spec.mounts.is_empty();
+        let is_copied = matches!(spec.workspace, Workspace::CopyOnWrite(_));
+        if is_shared || (is_copied && spec.limits.disk.is_some()) {
+            return None;
+        }
+        let User { uid, gid } = spec.user;
+        Some(Self {
+            image: image.id.clone(),
+            user: (uid, gid),
+            open_files: spec.limits.open_files,
+            disk: is_read_only(spec).then(|| spec.limits.effective_disk()),
+            has_disk_limit: spec.limits.disk.is_some(),
+            has_cpu_limit: spec.limits.cpus.is_some(),
+            labels: spec.labels.clone(),
+        })
+    }
+
+    /// Whether somebody else may well ask for the same. Labels are often those of one sandbox.
+    pub(super) fn is_common(&self) -> bool {
+        self.labels.is_empty()
+    }
+
+    /// Whether it is of this image.
+    pub(super) fn is_of(&self, image: &Image) -> bool {
+        self.image == image.id
+    }
+}
+
+/// What one that waits is made of, for a kind of which this was asked for: everything but what is put in later.
+pub(super) fn template(spec: &SandboxSpec, image: &Image) -> SandboxSpec {
+    SandboxSpec {
+        workspace: Workspace::Empty,
+        environment: BTreeMap::new(),
+        image: Some(image.name.clone()),
+        ..spec.clone()
+    }
+}
+
+/// Whether a container that was made with some limits has others already.
+pub(super) fn has_limits(made: &Limits, asked: &Limits) -> bool {
+    made.effective_memory() == asked.effective_memory()
+        && made.effective_pids() == asked.effective_pids()
+        && made.cpus == asked.cpus
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(id: &str) -> Image {
+        Image { name: "an-image".into(), id: id.into(), environment: Vec::new() }
+    }
+
+    fn limits(change: impl FnOnce(&mut Limits)) -> SandboxSpec {
+        let mut spec = SandboxSpec::default();
+        change(&mut spec.limits);
+        spec
+    }
+
+    #[test]
+    fn what_can_be_changed_later_makes_no_other_kind() {
+        let usual = Key::of(&SandboxSpec::default(), &image("1"));
+        let with_files =
+            SandboxSpec { workspace: Workspace::CopyOnWrite("/files".into()), ..SandboxSpec::default() };
+        let with_variables = SandboxSpec {
+            environment: BTreeMap::from([("A".to_owned(), "b".to_owned())]),
+            ..SandboxSpec::default()
+        };
+        for same in [
+            limits(|limits| limits.memory = Some(64 << 20)),
+            limits(|limits| limits.pids = Some(20)),
+            limits(|limits| limits.output = 5),
+            with_files,
+            with_variables,
+        ] {
+            assert_eq!(Key::of(&same, &image("1")), usual, "{same:?}");
+        }
+        let half = Key::of(&limits(|limits| limits.cpus = Some(0.5)), &image("1"));
+        assert_eq!(half, Key::of(&limits(|limits| limits.cpus = Some(1.0)), &image("1")));
+    }
+
+    #[test]
+    fn what_cannot_be_changed_makes_another() {
+        let usual = Key::of(&SandboxSpec::default(), &image("1"));
+        let user = SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() };
+        let read_only = SandboxSpec { read_only_root: true, ..SandboxSpec::default() };
+        let labels = BTreeMap::from([("session".to_owned(), "1".to_owned())]);
+        for other in [
+            user,
+            read_only.clone(),
+            SandboxSpec { labels, ..SandboxSpec::default() },
+            limits(|limits| limits.disk = Some(1 << 20)),
+            limits(|limits| limits.open_files = 5),
+            limits(|limits| limits.cpus = Some(1.0)),
+        ] {
+            assert_ne!(Key::of(&other, &image("1")), usual, "{other:?}");
+        }
+        assert_ne!(Key::of(&SandboxSpec::default(), &image("2")), usual, "the name stands for another image");
+        let mut small = read_only.clone();
+        small.limits.memory = Some(64 << 20);
+        assert_ne!(Key::of(&read_only, &image("1")), Key::of(&small, &image("1")), "its /tmp is smaller");
+    }
+
+    #[test]
+    fn what_nobody_else_has_is_no_kind() {
+        let shared =
+            SandboxSpec { workspace: Workspace::ReadWrite("/files".into()), ..SandboxSpec::default() };
+        assert_eq!(Key::of(&shared, &image("1")), None);
+        let mut copied = limits(|limits| limits.disk = Some(1 << 20));
+        copied.workspace = Workspace::CopyOnWrite("/files".into());
+        assert_eq!(Key::of(&copied, &image("1")), None);
+    }
+}

@@ -1,0 +1,148 @@
+//! Which containers wait, without an engine.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use menace_model::sandbox::{SandboxSpec, User};
+
+use super::super::container::Image;
+use super::events::Removal;
+use super::key::Key;
+use super::state::{Due, Shared};
+
+fn key(user: u32) -> Key {
+    let image = Image { name: "i".into(), id: "i".into(), environment: Vec::new() };
+    let spec = SandboxSpec { user: User { uid: user, gid: 0 }, ..SandboxSpec::default() };
+    Key::of(&spec, &image).unwrap()
+}
+
+fn labelled() -> Key {
+    let image = Image { name: "i".into(), id: "i".into(), environment: Vec::new() };
+    let labels = BTreeMap::from([("session".to_owned(), "1".to_owned())]);
+    Key::of(&SandboxSpec { labels, ..SandboxSpec::default() }, &image).unwrap()
+}
+
+/// Makes what is due, until nothing is.
+fn fill(shared: &Shared<u32>, now: Instant) -> u32 {
+    let mut number = 0;
+    while let Due::Now(key, _) = { shared.lock().due(now) } {
+        number += 1;
+        assert_eq!(shared.lock().made(&key, number, now), None, "only what has room is due");
+    }
+    number
+}
+
+#[test]
+fn a_kind_that_was_asked_for_is_filled_and_what_was_taken_does_not_come_back() {
+    let (shared, now) = (Shared::<u32>::new(2, 10), Instant::now());
+    assert!(matches!(shared.lock().due(now), Due::Nothing));
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    assert_eq!(fill(&shared, now), 2);
+    assert_eq!(shared.lock().take(&key(2), now), None);
+    assert_eq!(shared.lock().take(&key(1), now), Some(1), "the one that has waited longest");
+    assert_eq!(shared.lock().take(&key(1), now), Some(2));
+    assert_eq!(shared.lock().take(&key(1), now), None);
+}
+
+#[test]
+fn those_who_wait_give_way_and_the_last_place_is_the_last() {
+    let (shared, now) = (Shared::<u32>::new(2, 3), Instant::now());
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    assert_eq!(fill(&shared, now), 2);
+    let seat = || shared.seat(None, now).map(|seated| (seated.seat, seated.gave_way));
+    let (first, gave_way) = seat().unwrap();
+    assert_eq!(gave_way, None, "there are three places");
+    let (second, gave_way) = seat().unwrap();
+    assert_eq!(gave_way, Some(1));
+    let (third, gave_way) = seat().unwrap();
+    assert_eq!(gave_way, Some(2));
+    assert_eq!(seat().err(), Some(3), "all places are taken");
+    assert_eq!(fill(&shared, now), 0);
+    drop(second);
+    assert_eq!(fill(&shared, now), 1, "and now one can wait again");
+    let adopted = shared.seat_for_adopted();
+    drop((first, third, adopted));
+}
+
+#[test]
+fn one_that_is_asked_for_does_not_give_way_to_itself() {
+    let (shared, now) = (Shared::<u32>::new(1, 1), Instant::now());
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    assert_eq!(fill(&shared, now), 1);
+    let seated = shared.seat(Some(&key(1)), now).unwrap();
+    assert_eq!((seated.taken, seated.gave_way), (Some(1), None));
+}
+
+#[test]
+fn one_that_is_ready_too_late_gives_way() {
+    let (shared, now) = (Shared::<u32>::new(1, 1), Instant::now());
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    let Due::Now(due, _) = ({ shared.lock().due(now) }) else { panic!("one is wanted") };
+    let _seated = shared.seat(None, now).unwrap();
+    assert_eq!(shared.lock().made(&due, 1, now), Some(1));
+}
+
+#[test]
+fn failures_are_waited_for_longer_each_time_and_a_success_ends_that() {
+    let (shared, now) = (Shared::<u32>::new(1, 10), Instant::now());
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    let mut then = now;
+    for expected in [500, 1000, 2000] {
+        let Due::Now(due, _) = ({ shared.lock().due(then) }) else { panic!("it is tried again") };
+        let wait = shared.lock().failed(&due, then);
+        assert_eq!(wait, Duration::from_millis(expected));
+        let Due::At(at) = ({ shared.lock().due(then) }) else { panic!("not at once") };
+        assert_eq!(at, then + wait);
+        then = at;
+    }
+    assert_eq!(fill(&shared, then), 1);
+    assert_eq!(shared.lock().backoff(), Duration::from_millis(500));
+}
+
+#[test]
+fn what_waits_too_long_goes() {
+    let (shared, now) = (Shared::<u32>::new(1, 10), Instant::now());
+    let (idle, lifetime) = (Duration::from_secs(10), Duration::from_secs(30));
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    shared.lock().learn(key(2), SandboxSpec::default(), "i", now);
+    fill(&shared, now);
+    let later = now + Duration::from_secs(11);
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", later - Duration::from_secs(5));
+    let gone = shared.lock().expired(later, idle, lifetime);
+    assert_eq!(gone.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [Removal::Idle]);
+    assert_eq!(fill(&shared, later), 0, "nobody asks for that kind any more");
+    let much_later = now + Duration::from_secs(31);
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", much_later);
+    let gone = shared.lock().expired(much_later, idle, lifetime);
+    assert_eq!(gone.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [Removal::Lifetime]);
+    assert_eq!(fill(&shared, much_later), 1, "it is made anew");
+}
+
+#[test]
+fn kinds_that_are_not_asked_for_make_room_for_others() {
+    let (shared, mut now) = (Shared::<u32>::new(2, 8), Instant::now());
+    for user in 1..=2 {
+        now += Duration::from_secs(1);
+        assert_eq!(shared.lock().learn(key(user), SandboxSpec::default(), "i", now), Vec::<u32>::new());
+        fill(&shared, now);
+    }
+    now += Duration::from_secs(1);
+    assert_eq!(shared.lock().learn(key(3), SandboxSpec::default(), "i", now), [1, 2]);
+    assert_eq!(shared.lock().take(&key(1), now), None);
+}
+
+#[test]
+fn labels_of_one_sandbox_are_no_kind_until_they_are_asked_for_again() {
+    let (shared, now) = (Shared::<u32>::new(1, 10), Instant::now());
+    shared.lock().learn(labelled(), SandboxSpec::default(), "i", now);
+    assert_eq!(fill(&shared, now), 0);
+    shared.lock().learn(labelled(), SandboxSpec::default(), "i", now);
+    assert_eq!(fill(&shared, now), 1);
+}
+
+#[test]
+fn without_a_size_nothing_waits() {
+    let (shared, now) = (Shared::<u32>::new(0, 10), Instant::now());
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
+    assert_eq!(fill(&shared, now), 0);
+}

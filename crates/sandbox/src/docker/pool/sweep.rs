@@ -1,0 +1,135 @@
+//! Removes what waits too long, is not well, or is known to nobody.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
+use std::time::Instant;
+
+use super::super::clean_up::remove_stale;
+use super::super::handle::Handle;
+use super::super::janitor::{kill_and_remove, remove};
+use super::super::labels::Stale;
+use super::super::work;
+use super::events::{PoolEvent, Removal};
+use super::waiting::{Idle, Pool};
+use crate::SandboxError;
+
+/// Something that could not be removed.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Failed {
+    why: Option<Removal>,
+    attempts: u32,
+}
+
+impl Pool {
+    /// Removes what waits too long or is not well, and tries again what could not be removed.
+    pub(in super::super) async fn sweep(&self) -> Result<(), SandboxError> {
+        let _lock = crate::files::lock(self.options.lock.as_deref()).await?;
+        self.try_again().await;
+        let expired = self.shared.lock().expired(Instant::now(), self.options.idle, self.options.lifetime);
+        for (idle, why) in expired {
+            self.remove_idle(idle, Some(why)).await;
+        }
+        let waiting: Vec<Arc<Handle>> =
+            self.shared.lock().all().filter_map(Idle::handle).map(Arc::clone).collect();
+        for handle in waiting {
+            if let Some(why) = self.problem_of(&handle).await? {
+                let is_it = |idle: &Idle| idle.handle().is_some_and(|other| other.id == handle.id);
+                // Who has taken it meanwhile sees for itself.
+                let idle = self.shared.lock().take_if(is_it);
+                if let Some(idle) = idle {
+                    self.remove_idle(idle, Some(why)).await;
+                }
+            }
+        }
+        self.tell_waiting();
+        self.shared.wake.notify_one();
+        Ok(())
+    }
+
+    /// What is wrong with one that waits. Our program in it has to answer.
+    async fn problem_of(&self, handle: &Arc<Handle>) -> Result<Option<Removal>, SandboxError> {
+        match work::inspect(handle).await {
+            Ok(found) if self.options.disk > 0 && found.disk_bytes > self.options.disk => {
+                Ok(Some(Removal::Disk))
+            }
+            Ok(_) => Ok(None),
+            // An engine that does not answer says nothing about its containers.
+            Err(error @ SandboxError::Unsupported { .. }) => Err(error),
+            Err(error) => {
+                tracing::info!("container {} is not well: {error}", handle.id);
+                Ok(Some(Removal::Unhealthy))
+            }
+        }
+    }
+
+    /// Removes what nobody knows any more of what this owner has made.
+    pub(in super::super) async fn reap(&self) -> Result<(), SandboxError> {
+        let _lock = crate::files::lock(self.options.lock.as_deref()).await?;
+        let mut keep = self.observer.keeps().map_err(SandboxError::io("read which sandboxes are kept"))?;
+        keep.extend(self.roll.ids());
+        let nobody = BTreeSet::new();
+        let lifetime = Some(self.options.lifetime);
+        let stale = Stale { owner: &self.maker.owner, keep: &keep, listed: &nobody, lifetime };
+        let removed = remove_stale(&self.maker.engine, &stale).await?;
+        self.tell_removed(removed);
+        Ok(())
+    }
+
+    /// Removes one that waited.
+    pub(super) async fn remove_idle(&self, idle: Idle, why: Option<Removal>) {
+        let Some((handle, known)) = idle.into_parts() else { return };
+        self.remove(&handle.id, why).await;
+        drop(known);
+    }
+
+    async fn try_again(&self) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for id in self.maker.janitor.take_failed() {
+            self.observer.happened(PoolEvent::RemovalFailed {
+                name: id.clone(),
+                attempts: 1,
+                is_alert: false,
+                problem: "it was dropped".into(),
+            });
+            failed.entry(id).or_insert(Failed { why: None, attempts: 1 });
+        }
+        for (id, before) in failed {
+            self.remove(&id, before.why).await;
+        }
+    }
+
+    async fn remove(&self, id: &str, why: Option<Removal>) {
+        let docker = &self.maker.engine.docker;
+        let mut removed = remove(docker, id).await;
+        if let Err(error) = &removed {
+            tracing::info!("container {id} is killed, because it could not be removed: {error}");
+            removed = kill_and_remove(docker, id).await;
+            if removed.is_ok() {
+                self.observer.happened(PoolEvent::ForceKilled { name: id.to_owned() });
+            }
+        }
+        match removed {
+            Ok(()) => {
+                self.failed.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
+                if let Some(why) = why {
+                    self.observer.happened(PoolEvent::Removed { why, name: id.to_owned() });
+                }
+            }
+            Err(error) => self.removal_failed(id.to_owned(), why, error.to_string()),
+        }
+    }
+
+    /// Remembers it, so that it is tried again.
+    pub(super) fn removal_failed(&self, name: String, why: Option<Removal>, problem: String) {
+        let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = failed.entry(name.clone()).or_insert(Failed { why, attempts: 0 });
+        entry.attempts += 1;
+        let attempts = entry.attempts;
+        drop(failed);
+        let is_alert = attempts == self.options.alert_threshold;
+        if is_alert {
+            tracing::error!("{name} could not be removed {attempts} times in a row: {problem}");
+        }
+        self.observer.happened(PoolEvent::RemovalFailed { name, attempts, is_alert, problem });
+    }
+}

@@ -1,0 +1,354 @@
+//! Gives out containers: one that waits if there is one of the kind, else a new one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use menace_model::sandbox::{LimitsChange, SandboxSpec};
+use tokio::task::AbortHandle;
+
+use super::super::clean_up::{CleanUp, remove_stale};
+use super::super::container::{Image, Made, Maker, new_id};
+use super::super::handle::Handle;
+use super::super::janitor::Janitor;
+use super::super::labels::Stale;
+use super::super::limits::change_limits;
+use super::attempts::Attempts;
+use super::events::{PoolEvent, PoolObserver, Removal};
+use super::key::{Key, has_limits, template};
+use super::options::PoolOptions;
+use super::roll::{Known, Roll, written_before};
+use super::state::{Seat, Seated, Shared};
+use super::sweep::Failed;
+use crate::SandboxError;
+
+/// Containers that wait, and all others of this process.
+pub(in super::super) struct Pool {
+    pub(super) options: PoolOptions,
+    pub(super) maker: Maker,
+    pub(super) observer: Arc<dyn PoolObserver>,
+    pub(super) shared: Arc<Shared<Idle>>,
+    pub(super) attempts: Attempts,
+    pub(super) roll: Arc<Roll>,
+    /// What could not be removed.
+    pub(super) failed: Mutex<BTreeMap<String, Failed>>,
+    /// How many wait, by image, as it was told last.
+    told: Mutex<BTreeMap<String, usize>>,
+    refilling: Mutex<Option<AbortHandle>>,
+}
+
+/// A container that waits. It is removed when this is dropped.
+pub(super) struct Idle {
+    parts: Option<(Arc<Handle>, Known)>,
+    made_for: SandboxSpec,
+    janitor: Arc<Janitor>,
+}
+
+/// A container for somebody.
+pub(in super::super) struct Given {
+    pub(in super::super) made: Made,
+    pub(in super::super) member: Member,
+}
+
+/// That a container is used, until this is dropped.
+pub(in super::super) struct Member {
+    _seat: Seat,
+    _known: Known,
+}
+
+impl Idle {
+    pub(super) fn new(
+        handle: Arc<Handle>,
+        known: Known,
+        made_for: SandboxSpec,
+        janitor: Arc<Janitor>,
+    ) -> Self {
+        Self { parts: Some((handle, known)), made_for, janitor }
+    }
+
+    pub(super) fn handle(&self) -> Option<&Arc<Handle>> {
+        self.parts.as_ref().map(|(handle, _)| handle)
+    }
+
+    /// Its sandbox, for whoever removes it now; what is known of it is forgotten after that.
+    pub(super) fn into_parts(mut self) -> Option<(Arc<Handle>, Known)> {
+        self.parts.take()
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        if let Some((handle, _)) = &self.parts {
+            self.janitor.remove_later(&handle.id);
+        }
+    }
+}
+
+impl Pool {
+    /// Removes what earlier processes have left, and begins to fill. Whoever is told what happens may be told at once.
+    pub(in super::super) async fn open(
+        options: PoolOptions,
+        maker: Maker,
+        observer: Arc<dyn PoolObserver>,
+    ) -> Result<Arc<Self>, SandboxError> {
+        let pool = Arc::new(Self {
+            maker,
+            observer,
+            shared: Shared::new(options.size, options.most),
+            attempts: Attempts::read(options.failures.clone()),
+            roll: Roll::new(options.active.clone()),
+            failed: Mutex::default(),
+            told: Mutex::default(),
+            refilling: Mutex::default(),
+            options,
+        });
+        // What is left now is looked for again, so that it is no reason to make no sandboxes.
+        if let Err(error) = pool.purge().await {
+            tracing::warn!("what earlier processes left could not be removed: {error}");
+        }
+        if let Some(usual) = &pool.options.usual {
+            pool.learn_usual(usual.clone()).await;
+        }
+        if pool.options.size > 0 {
+            let task = tokio::spawn(Arc::clone(&pool).refill());
+            *pool.refilling.lock().unwrap_or_else(PoisonError::into_inner) = Some(task.abort_handle());
+        }
+        Ok(pool)
+    }
+
+    /// Removes what processes left that are gone.
+    async fn purge(&self) -> Result<(), SandboxError> {
+        let _lock = crate::files::lock(self.options.lock.as_deref()).await?;
+        let keep = self.observer.keeps().map_err(SandboxError::io("read which sandboxes are kept"))?;
+        let listed = self.options.active.as_deref().map(written_before).unwrap_or_default();
+        let stale = Stale { owner: &self.maker.owner, keep: &keep, listed: &listed, lifetime: None };
+        let removed = remove_stale(&self.maker.engine, &stale).await?;
+        self.tell_removed(removed);
+        Ok(())
+    }
+
+    /// An image that is missing now may be there later, so that kind is learned whatever its name stands for.
+    async fn learn_usual(&self, mut spec: SandboxSpec) {
+        let name = spec.image.clone().unwrap_or_else(|| self.maker.default_image.clone());
+        let image = match self.maker.check(&mut spec).await {
+            Ok(image) => image,
+            Err(_) => Image { name, id: String::new(), environment: Vec::new() },
+        };
+        self.learn(&spec, &image);
+    }
+
+    /// A container for a sandbox, which waits or is made. The spec was checked.
+    pub(in super::super) async fn give(
+        &self,
+        spec: &SandboxSpec,
+        image: &Image,
+    ) -> Result<Given, SandboxError> {
+        let key = Key::of(spec, image);
+        let (seat, waiting) = self.seat(key.as_ref())?;
+        if let Some((handle, known)) = self.take(key.as_ref(), waiting, spec).await? {
+            let made = self.fill(handle, spec).await?;
+            // The next one is made with the limits that were asked for last.
+            self.learn(spec, image);
+            return Ok(Given { made, member: Member { _seat: seat, _known: known } });
+        }
+        let id = new_id();
+        let known = self.roll.enter(&id, None);
+        let began = Instant::now();
+        let made = self.maker.make(spec, image, &id, None).await;
+        self.tell_made(&image.name, began, made.as_ref().map(drop), || self.shared.lock().backoff());
+        let made = made?;
+        known.is_container(&made.handle.container);
+        self.learn(spec, image);
+        Ok(Given { made, member: Member { _seat: seat, _known: known } })
+    }
+
+    /// A place for a sandbox that was taken over.
+    pub(in super::super) fn adopted(&self, handle: &Handle) -> Member {
+        let known = self.roll.enter(&handle.id, Some(&handle.container));
+        Member { _seat: self.shared.seat_for_adopted(), _known: known }
+    }
+
+    fn seat(&self, key: Option<&Key>) -> Result<(Seat, Option<Idle>), SandboxError> {
+        match self.shared.seat(key, Instant::now()) {
+            Ok(Seated { seat, taken, gave_way }) => {
+                self.gave_way(gave_way);
+                Ok((seat, taken))
+            }
+            Err(there) => {
+                self.observer.happened(PoolEvent::LimitReached);
+                Err(SandboxError::Full { there, most: self.options.most })
+            }
+        }
+    }
+
+    /// Those that go for others are removed while nobody waits for that.
+    pub(super) fn gave_way(&self, gone: impl IntoIterator<Item = Idle>) {
+        for idle in gone {
+            let name = idle.handle().map(|handle| handle.id.clone()).unwrap_or_default();
+            drop(idle);
+            self.observer.happened(PoolEvent::Removed { why: Removal::GaveWay, name });
+        }
+    }
+
+    /// One that waits and is well, with the limits that are asked for.
+    async fn take(
+        &self,
+        key: Option<&Key>,
+        mut waiting: Option<Idle>,
+        spec: &SandboxSpec,
+    ) -> Result<Option<(Arc<Handle>, Known)>, SandboxError> {
+        while let Some(idle) = waiting {
+            self.shared.wake.notify_one();
+            self.tell_waiting();
+            match fit(&idle, spec).await {
+                Ok(()) => return Ok(idle.into_parts()),
+                // Somebody has ended or removed it meanwhile.
+                Err(SandboxError::Gone { id }) => {
+                    drop(idle);
+                    self.observer.happened(PoolEvent::Removed { why: Removal::Unhealthy, name: id });
+                }
+                Err(error) => return Err(error),
+            }
+            waiting = key.and_then(|key| self.shared.lock().take(key, Instant::now()));
+        }
+        Ok(None)
+    }
+
+    async fn fill(&self, handle: Arc<Handle>, spec: &SandboxSpec) -> Result<Made, SandboxError> {
+        // Whatever comes in between, nobody else gets it.
+        let guard = Unfilled { janitor: &self.maker.janitor, id: &handle.id, is_filled: false };
+        let since = self.maker.fill(&handle, spec).await?;
+        guard.done();
+        Ok(Made { handle, since })
+    }
+
+    pub(super) fn learn(&self, spec: &SandboxSpec, image: &Image) {
+        let Some(key) = Key::of(spec, image) else { return };
+        let gone = self.shared.lock().learn(key, template(spec, image), &image.name, Instant::now());
+        self.gave_way(gone);
+        self.shared.wake.notify_one();
+    }
+
+    /// Ends everything that waits, and waits for that.
+    pub(in super::super) async fn close(&self) {
+        self.stop_filling();
+        let all = self.shared.lock().clear();
+        let removed = all.into_iter().map(|idle| self.remove_idle(idle, None));
+        futures_util::future::join_all(removed).await;
+        self.tell_waiting();
+    }
+
+    /// The same without waiting.
+    pub(in super::super) fn drop_all(&self) {
+        self.stop_filling();
+        let all = self.shared.lock().clear();
+        drop(all);
+    }
+
+    fn stop_filling(&self) {
+        let refilling = self.refilling.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(task) = refilling {
+            task.abort();
+        }
+    }
+
+    /// Tells how many wait, where that is not what was told last. Of an image that nobody asks for any more none does.
+    pub(super) fn tell_waiting(&self) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = self.shared.lock().counts();
+        for image in told.keys() {
+            counts.entry(image.clone()).or_insert(0);
+        }
+        for (image, count) in &counts {
+            if told.get(image) != Some(count) {
+                self.observer.happened(PoolEvent::Waiting { image: image.clone(), count: *count });
+            }
+        }
+        counts.retain(|_, count| *count > 0);
+        *told = counts;
+    }
+
+    pub(super) fn tell_removed(&self, removed: CleanUp) {
+        let kinds = [
+            (Removal::StaleContainer, removed.containers),
+            (Removal::StaleVolume, removed.volumes),
+            (Removal::StaleNetwork, removed.networks),
+        ];
+        for (why, names) in kinds {
+            for name in names {
+                self.observer.happened(PoolEvent::Removed { why, name });
+            }
+        }
+        for problem in removed.problems {
+            let name = problem.split(' ').next().unwrap_or_default().to_owned();
+            self.removal_failed(name, None, problem);
+        }
+    }
+
+    /// Counts an attempt to make a container.
+    pub(super) fn tell_made(
+        &self,
+        image: &str,
+        began: Instant,
+        made: Result<(), &SandboxError>,
+        backoff: impl FnOnce() -> std::time::Duration,
+    ) {
+        let took = began.elapsed();
+        let image = image.to_owned();
+        let event = match made {
+            Ok(()) => {
+                self.attempts.succeeded(&image);
+                PoolEvent::Created { image, took, backoff: backoff() }
+            }
+            Err(error) => {
+                let count = self.attempts.failed(&image);
+                if count.consecutive == u64::from(self.options.fail_threshold) {
+                    tracing::warn!(
+                        "{} containers of image {image} in a row could not be made; pool_failures.json counts them",
+                        count.consecutive
+                    );
+                }
+                let problem = error.to_string();
+                let (failures, consecutive) = (count.failures, count.consecutive);
+                PoolEvent::CreationFailed { image, took, failures, consecutive, backoff: backoff(), problem }
+            }
+        };
+        self.observer.happened(event);
+    }
+}
+
+/// Removes a container that was given out and could not be filled.
+struct Unfilled<'a> {
+    janitor: &'a Janitor,
+    id: &'a str,
+    is_filled: bool,
+}
+
+impl Unfilled<'_> {
+    fn done(mut self) {
+        self.is_filled = true;
+    }
+}
+
+impl Drop for Unfilled<'_> {
+    fn drop(&mut self) {
+        if !self.is_filled {
+            self.janitor.remove_later(self.id);
+        }
+    }
+}
+
+/// Looks whether it still runs, and lets the limits of a sandbox hold for it.
+async fn fit(idle: &Idle, spec: &SandboxSpec) -> Result<(), SandboxError> {
+    let Some(handle) = idle.handle() else { return Ok(()) };
+    handle.look().await?;
+    if has_limits(&idle.made_for.limits, &spec.limits) {
+        return Ok(());
+    }
+    let change = LimitsChange {
+        memory: Some(spec.limits.effective_memory()),
+        cpus: spec.limits.cpus,
+        pids: Some(spec.limits.effective_pids()),
+    };
+    change_limits(handle, change).await
+}

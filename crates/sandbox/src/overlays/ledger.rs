@@ -1,0 +1,80 @@
+//! What is written down of overlays, by their paths.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::directory;
+use crate::author::Author;
+use crate::files::write_json;
+
+/// A file with something about each of several overlays.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "T: Serialize + DeserializeOwned")]
+pub(super) struct Ledger<T> {
+    version: u32,
+    pub(super) overlays: BTreeMap<PathBuf, T>,
+}
+
+/// One that is in use.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Active {
+    /// The process that uses it.
+    process: String,
+}
+
+/// One that could not be removed.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Remains {
+    attempts: u32,
+    pub(super) problem: String,
+}
+
+impl<T: Serialize + DeserializeOwned> Ledger<T> {
+    /// What was written. One that cannot be understood is an error: without it nobody knows what is in use.
+    pub(super) fn read(path: &Path) -> io::Result<Self> {
+        match std::fs::read(path) {
+            Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Ok(Self { version: 1, overlays: BTreeMap::new() })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        write_json(path, self, true)
+    }
+}
+
+impl Active {
+    pub(super) fn by(author: &Author) -> Self {
+        Self { process: author.text() }
+    }
+
+    /// Whether whoever uses it may be alive.
+    pub(super) fn is_used(&self) -> bool {
+        Author::parse(&self.process).is_none_or(|author| !author.is_gone(&Author::this()))
+    }
+}
+
+impl Ledger<Remains> {
+    /// Removes one, and writes down what came of it.
+    pub(super) fn try_remove(&mut self, path: &Path) -> bool {
+        match directory::remove(path) {
+            Ok(()) => {
+                self.overlays.remove(path);
+                true
+            }
+            Err(error) => {
+                let before = self.overlays.get(path).map_or(0, |remains| remains.attempts);
+                let remains = Remains { attempts: before + 1, problem: error.to_string() };
+                self.overlays.insert(path.to_owned(), remains);
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What becomes of containers that nobody asked for by name: made to wait, removed, failed.
+//!
+//! The first edition wrote these names without the suffix that counters have, so those that have none are gauges. It also put
+//! the name of an image into some of them; here that is a label.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use menace_sandbox::docker::{PoolEvent, Removal};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+
+type Seconds = Gauge<f64, AtomicU64>;
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Image {
+    image: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct OfWorker {
+    worker: &'static str,
+}
+
+/// Who cleans up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Worker {
+    /// Removes what waits too long or is not well.
+    Cleanup,
+    /// Removes what nobody knows.
+    Reaper,
+}
+
+impl Worker {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Cleanup => "cleanup",
+            Self::Reaper => "reaper",
+        }
+    }
+}
+
+/// What is counted.
+#[derive(Default)]
+pub(crate) struct CleaningMetrics {
+    idle: Gauge,
+    unhealthy: Gauge,
+    lifetime: Gauge,
+    disk: Gauge,
+    volumes: Gauge,
+    networks: Gauge,
+    containers: Gauge,
+    stale_overlays: Gauge,
+    runtime_overlays: Gauge,
+    failures: Gauge,
+    force_kills: Gauge,
+    limit_reached: Gauge,
+    swept: Family<OfWorker, Seconds>,
+    swept_cleanup: Seconds,
+    swept_reaper: Seconds,
+    creation_failures: Family<Image, Counter>,
+    creation_successes: Family<Image, Counter>,
+    creation_alerts: Family<Image, Counter>,
+    creation_seconds: Family<Image, Seconds>,
+    image_failures: Family<Image, Gauge>,
+    image_consecutive: Family<Image, Gauge>,
+    waiting: Family<Image, Gauge>,
+    backoff: Seconds,
+}
+
+impl CleaningMetrics {
+    /// All of them, in a registry.
+    pub(crate) fn registered(registry: &mut Registry) -> Self {
+        let metrics = Self::default();
+        for (name, help, gauge) in [
+            ("cleanup_idle", "Containers removed because nobody asked for them", &metrics.idle),
+            ("cleanup_unhealthy", "Containers removed because they were not well", &metrics.unhealthy),
+            ("cleanup_lifetime", "Containers removed because of their age", &metrics.lifetime),
+            ("cleanup_disk", "Containers removed because of the size of their files", &metrics.disk),
+            ("cleanup_volume", "Volumes removed that nobody knew", &metrics.volumes),
+            ("cleanup_network", "Networks removed that nobody knew", &metrics.networks),
+            ("stale_containers_removed", "Containers removed that nobody knew", &metrics.containers),
+            ("stale_vms_removed", "Overlays removed at the start", &metrics.stale_overlays),
+            ("runtime_vms_removed", "Overlays removed later", &metrics.runtime_overlays),
+            ("cleanup_failures", "Attempts to remove something that failed", &metrics.failures),
+            ("force_kills", "Containers killed because they could not be removed", &metrics.force_kills),
+            ("active_container_limit_reached", "Sandboxes refused for want of room", &metrics.limit_reached),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        let help = "Time that the last sweep took";
+        registry.register_with_unit("cleanup_duration", help, Unit::Seconds, metrics.swept.clone());
+        registry.register("cleanup_duration_seconds_cleanup", help, metrics.swept_cleanup.clone());
+        registry.register("cleanup_duration_seconds_reaper", help, metrics.swept_reaper.clone());
+        metrics.register_images(registry);
+        metrics
+    }
+
+    fn register_images(&self, registry: &mut Registry) {
+        for (name, help, counter) in [
+            ("container_creation_failures", "Containers that could not be made", &self.creation_failures),
+            ("container_creation_success", "Containers that were made", &self.creation_successes),
+            ("container_creation_alerts", "Alerts about containers not made", &self.creation_alerts),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+        let help = "Time that the last attempt to make a container took";
+        registry.register_with_unit("container_creation", help, Unit::Seconds, self.creation_seconds.clone());
+        for (name, help, gauge) in [
+            ("container_failures", "Failures of all processes of this data directory", &self.image_failures),
+            ("consecutive_failures", "The same, since the last success", &self.image_consecutive),
+            ("pooled_container_count", "Containers that wait", &self.waiting),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+        let help = "Seconds that are waited after a failed attempt now";
+        registry.register("container_backoff_base", help, self.backoff.clone());
+    }
+
+    /// Counts something that happened to containers.
+    pub(crate) fn count(&self, event: &PoolEvent) {
+        match event {
+            PoolEvent::Created { image, took, backoff } => {
+                let image = &Image { image: image.clone() };
+                self.creation_successes.get_or_create(image).inc();
+                self.creation_seconds.get_or_create(image).set(took.as_secs_f64());
+                self.image_consecutive.get_or_create(image).set(0);
+                self.backoff.set(backoff.as_secs_f64());
+            }
+            PoolEvent::CreationFailed { image, took, failures, consecutive, backoff, .. } => {
+                let image = &Image { image: image.clone() };
+                self.creation_failures.get_or_create(image).inc();
+                self.creation_alerts.get_or_create(image).inc();
+                self.creation_seconds.get_or_create(image).set(took.as_secs_f64());
+                self.image_failures.get_or_create(image).set(whole(*failures));
+                self.image_consecutive.get_or_create(image).set(whole(*consecutive));
+                self.backoff.set(backoff.as_secs_f64());
+            }
+            PoolEvent::Waiting { image, count } => {
+                let image = Image { image: image.clone() };
+                self.waiting.get_or_create(&image).set(whole(*count as u64));
+            }
+            PoolEvent::LimitReached => drop(self.limit_reached.inc()),
+            PoolEvent::Removed { why, .. } => self.count_removed(*why),
+            PoolEvent::RemovalFailed { .. } => drop(self.failures.inc()),
+            PoolEvent::ForceKilled { .. } => drop(self.force_kills.inc()),
+        }
+    }
+
+    fn count_removed(&self, why: Removal) {
+        let counted = match why {
+            Removal::Idle => &self.idle,
+            Removal::Unhealthy => &self.unhealthy,
+            Removal::Lifetime => &self.lifetime,
+            Removal::Disk => &self.disk,
+            Removal::StaleContainer => &self.containers,
+            Removal::StaleVolume => &self.volumes,
+            Removal::StaleNetwork => &self.networks,
+            // It made room for a sandbox; that is no clean-up.
+            Removal::GaveWay => return,
+        };
+        counted.inc();
+    }
+
+    /// A sandbox was removed because of its files.
+    pub(crate) fn disk_exceeded(&self) {
+        self.disk.inc();
+    }
+
+    /// Overlays of virtual machines were removed, at the start or later; others could not be.
+    pub(crate) fn overlays(&self, is_start: bool, removed: usize, failed: usize) {
+        let counted = if is_start { &self.stale_overlays } else { &self.runtime_overlays };
+        counted.inc_by(whole(removed as u64));
+        self.failures.inc_by(whole(failed as u64));
+    }
+
+    /// Something could not even be looked for.
+    pub(crate) fn failed(&self) {
+        self.failures.inc();
+    }
+
+    /// A sweep took so long.
+    pub(crate) fn swept(&self, worker: Worker, took: Duration) {
+        let seconds = took.as_secs_f64();
+        self.swept.get_or_create(&OfWorker { worker: worker.name() }).set(seconds);
+        match worker {
+            Worker::Cleanup => self.swept_cleanup.set(seconds),
+            Worker::Reaper => self.swept_reaper.set(seconds),
+        };
+    }
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_the_first_edition() {
+        let mut registry = Registry::default();
+        let metrics = CleaningMetrics::registered(&mut registry);
+        let second = Duration::from_secs(1);
+        metrics.count(&PoolEvent::CreationFailed {
+            image: "a:1".into(),
+            took: second,
+            failures: 3,
+            consecutive: 2,
+            backoff: second,
+            problem: String::new(),
+        });
+        metrics.count(&PoolEvent::Created { image: "b:1".into(), took: second, backoff: second });
+        for why in [
+            Removal::Idle,
+            Removal::Unhealthy,
+            Removal::Lifetime,
+            Removal::Disk,
+            Removal::StaleContainer,
+            Removal::StaleVolume,
+            Removal::StaleNetwork,
+        ] {
+            metrics.count(&PoolEvent::Removed { why, name: String::new() });
+        }
+        metrics.count(&PoolEvent::LimitReached);
+        metrics.count(&PoolEvent::ForceKilled { name: String::new() });
+        metrics.overlays(true, 1, 1);
+        metrics.overlays(false, 1, 0);
+        metrics.swept(Worker::Cleanup, second);
+        metrics.swept(Worker::Reaper, second);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        for line in [
+            "cleanup_idle 1",
+            "cleanup_unhealthy 1",
+            "cleanup_lifetime 1",
+            "cleanup_disk 1",
+            "cleanup_volume 1",
+            "cleanup_network 1",
+            "stale_containers_removed 1",
+            "stale_vms_removed 1",
+            "runtime_vms_removed 1",
+            "cleanup_failures 1",
+            "force_kills 1",
+            "active_container_limit_reached 1",
+            "cleanup_duration_seconds{worker=\"cleanup\"} 1.0",
+            "cleanup_duration_seconds{worker=\"reaper\"} 1.0",
+            "cleanup_duration_seconds_cleanup 1.0",
+            "cleanup_duration_seconds_reaper 1.0",
+            "container_failures{image=\"a:1\"} 3",
+            "consecutive_failures{image=\"a:1\"} 2",
+            "container_creation_failures_total{image=\"a:1\"} 1",
+            "container_creation_success_total{image=\"b:1\"} 1",
+            "container_creation_alerts_total{image=\"a:1\"} 1",
+            "container_creation_seconds{image=\"b:1\"} 1.0",
+            "container_backoff_base 1.0",
+        ] {
+            assert!(text.lines().any(|written| written == line), "{line} is missing in\n{text}");
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! Containers that wait: given out once, with the limits that are asked for, and removed when nobody needs them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use menace_model::sandbox::{Limits, SandboxSpec, User, Workspace};
+use menace_sandbox::docker::{DockerBackend, DockerOptions, PoolEvent, PoolObserver, PoolOptions, Removal};
+use menace_sandbox::{Backend, SandboxError};
+use serde_json::Value;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::asked::{containers, docker, inspect};
+use crate::{PROMPT, connect, read, with_engine};
+
+/// Hears what happens.
+struct Recorder {
+    heard: UnboundedSender<PoolEvent>,
+    keep: Mutex<BTreeSet<String>>,
+}
+
+impl PoolObserver for Recorder {
+    fn happened(&self, event: PoolEvent) {
+        drop(self.heard.send(event));
+    }
+
+    fn keeps(&self) -> io::Result<BTreeSet<String>> {
+        Ok(self.keep.lock().unwrap().clone())
+    }
+}
+
+/// A backend of an owner of its own, and what happens there.
+struct Pooled {
+    backend: DockerBackend,
+    options: DockerOptions,
+    recorder: Arc<Recorder>,
+    heard: UnboundedReceiver<PoolEvent>,
+}
+
+impl Pooled {
+    async fn new(options: &DockerOptions, name: &str, pool: PoolOptions) -> Self {
+        let options = DockerOptions { owner: format!("{name}-{}", std::process::id()), ..options.clone() };
+        let (sender, heard) = unbounded_channel();
+        let recorder = Arc::new(Recorder { heard: sender, keep: Mutex::default() });
+        let backend =
+            DockerBackend::connect_with_pool(&options, pool, Arc::clone(&recorder) as _).await.unwrap();
+        Self { backend, options, recorder, heard }
+    }
+
+    /// Waits until something happens that is asked for.
+    async fn until<T>(&mut self, what: &str, is_it: impl Fn(&PoolEvent) -> Option<T>) -> T {
+        let mut before = Vec::new();
+        let found = async {
+            loop {
+                let event = self.heard.recv().await.expect("the recorder lives");
+                if let Some(found) = is_it(&event) {
+                    return found;
+                }
+                before.push(event);
+            }
+        };
+        match tokio::time::timeout(PROMPT, found).await {
+            Ok(found) => found,
+            Err(_) => panic!("{what} did not happen after {before:?}"),
+        }
+    }
+
+    async fn until_waiting(&mut self, count: usize) {
+        let is_it = |event: &PoolEvent| {
+            matches!(event, PoolEvent::Waiting { count: found, .. } if *found == count).then_some(())
+        };
+        self.until("that so many wait", is_it).await;
+    }
+
+    async fn until_removed(&mut self, why: Removal) -> String {
+        let is_it = |event: &PoolEvent| match event {
+            PoolEvent::Removed { why: found, name } if *found == why => Some(name.clone()),
+            _ => None,
+        };
+        self.until(&format!("a removal, {why:?}"), is_it).await
+    }
+
+    /// Sandboxes whose containers are there and wait.
+    fn waiting(&self) -> Vec<String> {
+        let all = containers(&self.options);
+        let waiting = all.iter().filter(|one| one["Labels"]["menace_sandbox_pool"] == "1");
+        waiting.map(|one| one["Labels"]["menace.sandbox"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+fn one() -> PoolOptions {
+    PoolOptions { size: 1, ..PoolOptions::default() }
+}
+
+fn limits(memory: u64, cpus: f64, pids: u64) -> Limits {
+    Limits { memory: Some(memory), cpus: Some(cpus), pids: Some(pids), ..Limits::default() }
+}
+
+#[test]
+fn the_next_sandbox_is_one_that_waited_and_has_what_is_asked_for() {
+    with_engine(|options| async move {
+        let mut pooled = Pooled::new(&options, "warm", one()).await;
+        let usual = SandboxSpec { limits: limits(256 << 20, 1.0, 100), ..SandboxSpec::default() };
+        let first = pooled.backend.create(usual.clone()).await.unwrap();
+        pooled.until_waiting(1).await;
+        let waiting = pooled.waiting();
+        assert_eq!(waiting.len(), 1, "{waiting:?}");
+        assert_ne!(waiting[0], first.id());
+        let other = SandboxSpec {
+            limits: limits(64 << 20, 0.5, 20),
+            environment: BTreeMap::from([("WHO".to_owned(), "me".to_owned())]),
+            ..SandboxSpec::default()
+        };
+        let second = pooled.backend.create(other).await.unwrap();
+        assert_eq!(second.id(), waiting[0]);
+        assert_eq!(read(&*second, "echo $WHO; pwd; ls -A; id -u").await, "me\n/workspace\n1000\n");
+        let made: Value = inspect(&options, second.id());
+        let host = &made["HostConfig"];
+        assert_eq!(
+            (&host["Memory"], &host["MemorySwap"], &host["NanoCpus"], &host["PidsLimit"]),
+            (&(64 << 20).into(), &(64 << 20).into(), &500_000_000.into(), &22.into())
+        );
+        assert_eq!(second.changes().await.unwrap().written, Vec::<String>::new());
+        read(&*second, "echo secret > file").await;
+        let taken = second.id().to_owned();
+        second.destroy().await.unwrap();
+        assert!(containers(&pooled.options).iter().all(|one| one["Labels"]["menace.sandbox"] != *taken));
+        pooled.until_waiting(1).await;
+        let third = pooled.backend.create(usual).await.unwrap();
+        assert_ne!(third.id(), taken, "nobody gets what somebody had");
+        assert_eq!(read(&*third, "ls -A").await, "");
+    });
+}
+
+#[test]
+fn files_of_the_host_are_put_into_one_that_waited() {
+    with_engine(|options| async move {
+        let mut pooled =
+            Pooled::new(&options, "files", PoolOptions { usual: Some(SandboxSpec::default()), ..one() })
+                .await;
+        pooled.until_waiting(1).await;
+        let waiting = pooled.waiting();
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("of_the_host"), "text").unwrap();
+        let workspace = Workspace::CopyOnWrite(directory.path().to_owned());
+        let sandbox =
+            pooled.backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await.unwrap();
+        assert_eq!(vec![sandbox.id().to_owned()], waiting);
+        assert_eq!(read(&*sandbox, "cat of_the_host; echo new > new").await, "text");
+        assert_eq!(sandbox.changes().await.unwrap().written, ["/workspace/new"]);
+    });
+}
+
+#[test]
+fn what_waits_too_long_or_is_not_well_goes() {
+    with_engine(|options| async move {
+        let usual = Some(SandboxSpec::default());
+        let pool = PoolOptions { usual: usual.clone(), idle: Duration::ZERO, ..one() };
+        let mut idle = Pooled::new(&options, "idle", pool).await;
+        idle.until_waiting(1).await;
+        let waiting = idle.waiting();
+        idle.backend.sweep().await.unwrap();
+        assert_eq!(vec![idle.until_removed(Removal::Idle).await], waiting);
+        assert_eq!(
+            containers(&idle.options),
+            Vec::<Value>::new(),
+            "it is made again only for somebody who asks"
+        );
+
+        let pool = PoolOptions { usual: usual.clone(), lifetime: Duration::ZERO, ..one() };
+        let mut old = Pooled::new(&options, "lifetime", pool).await;
+        old.until_waiting(1).await;
+        old.backend.sweep().await.unwrap();
+        let gone = old.until_removed(Removal::Lifetime).await;
+        old.until_waiting(1).await;
+        assert!(!old.waiting().contains(&gone), "another one waits in its place");
+
+        let mut ill = Pooled::new(&options, "unhealthy", PoolOptions { usual: usual.clone(), ..one() }).await;
+        ill.until_waiting(1).await;
+        let waiting = ill.waiting();
+        ill.backend.sweep().await.unwrap();
+        assert_eq!(ill.waiting(), waiting, "what is well stays");
+        docker(&options, &["kill", &format!("menace-{}", waiting[0])]);
+        ill.backend.sweep().await.unwrap();
+        assert_eq!(vec![ill.until_removed(Removal::Unhealthy).await], waiting);
+
+        let mut large = Pooled::new(&options, "disk", PoolOptions { usual, disk: 64 << 10, ..one() }).await;
+        large.until_waiting(1).await;
+        let name = format!("menace-{}", large.waiting()[0]);
+        large.backend.sweep().await.unwrap();
+        assert_eq!(large.waiting().len(), 1, "an empty one is small enough");
+        docker(&options, &["exec", &name, "sh", "-c", "head -c 300000 /dev/zero > /workspace/file"]);
+        large.backend.sweep().await.unwrap();
+        large.until_removed(Removal::Disk).await;
+    });
+}
+
+#[test]
+fn one_that_died_while_it_waited_is_given_to_nobody() {
+    with_engine(|options| async move {
+        let mut pooled =
+            Pooled::new(&options, "died", PoolOptions { usual: Some(SandboxSpec::default()), ..one() }).await;
+        pooled.until_waiting(1).await;
+        let dead = pooled.waiting();
+        docker(&options, &["rm", "--force", &format!("menace-{}", dead[0])]);
+        let sandbox = pooled.backend.create(SandboxSpec::default()).await.unwrap();
+        assert_ne!(sandbox.id(), dead[0]);
+        assert_eq!(read(&*sandbox, "echo alive").await, "alive\n");
+        assert_eq!(vec![pooled.until_removed(Removal::Unhealthy).await], dead);
+    });
+}
+
+#[test]
+fn an_image_that_is_missing_is_tried_again_later_and_later_and_counted() {
+    with_engine(|options| async move {
+        let directory = tempfile::tempdir().unwrap();
+        let missing = SandboxSpec { image: Some("no-such-image:1".into()), ..SandboxSpec::default() };
+        let pool =
+            PoolOptions { usual: Some(missing), size: 1, ..PoolOptions::in_directory(directory.path()) };
+        let mut pooled = Pooled::new(&options, "failing", pool).await;
+        for (count, wait) in [(1, 500), (2, 1000)] {
+            let failed = |event: &PoolEvent| match event {
+                PoolEvent::CreationFailed { image, failures, consecutive, backoff, problem, .. } => {
+                    assert!(problem.contains("no-such-image:1"), "{problem}");
+                    assert_eq!((image.as_str(), *failures, *consecutive), ("no-such-image:1", count, count));
+                    Some(*backoff)
+                }
+                _ => None,
+            };
+            assert_eq!(pooled.until("a failure", failed).await, Duration::from_millis(wait));
+        }
+        let text = std::fs::read_to_string(directory.path().join("pool_failures.json")).unwrap();
+        let written: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(written["version"], 1);
+        assert_eq!(
+            written["images"]["no-such-image:1"],
+            serde_json::json!({ "failures": 2, "consecutive": 2 })
+        );
+    });
+}
+
+#[test]
+fn those_that_wait_give_way_and_too_many_are_refused() {
+    with_engine(|options| async move {
+        let pool = PoolOptions { most: 2, usual: Some(SandboxSpec::default()), ..one() };
+        let mut pooled = Pooled::new(&options, "most", pool).await;
+        pooled.until_waiting(1).await;
+        let waiting = pooled.waiting();
+        let other = SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() };
+        let first = pooled.backend.create(other.clone()).await.unwrap();
+        assert_eq!(
+            vec![pooled.until_removed(Removal::GaveWay).await],
+            waiting,
+            "another kind is asked for now"
+        );
+        let second = pooled.backend.create(other.clone()).await.unwrap();
+        let refused = pooled.backend.create(other.clone()).await.err().expect("there is no room");
+        assert!(matches!(refused, SandboxError::Full { there: 2, most: 2 }), "{refused}");
+        pooled.until("the limit", |event| (*event == PoolEvent::LimitReached).then_some(())).await;
+        first.destroy().await.unwrap();
+        let third = pooled.backend.create(other).await.unwrap();
+        assert_eq!(read(&*third, "id -u").await, "7\n");
+        drop(second);
+    });
+}
+
+#[test]
+fn what_nobody_knows_is_reaped_and_nothing_else() {
+    with_engine(|options| async move {
+        let mut pooled =
+            Pooled::new(&options, "reaped", PoolOptions { lifetime: Duration::ZERO, ..one() }).await;
+        let known = pooled.backend.create(SandboxSpec::default()).await.unwrap();
+        pooled.until_waiting(1).await;
+        let waiting = pooled.waiting();
+        let unknown = connect(&pooled.options).await;
+        let (lost, kept) = (
+            unknown.create(SandboxSpec::default()).await.unwrap(),
+            unknown.create(SandboxSpec::default()).await.unwrap(),
+        );
+        pooled.recorder.keep.lock().unwrap().insert(kept.id().to_owned());
+        let foreign = connect(&DockerOptions { owner: "foreign".into(), ..options.clone() }).await;
+        let foreign = foreign.create(SandboxSpec::default()).await.unwrap();
+        pooled.backend.reap().await.unwrap();
+        pooled.until_removed(Removal::StaleContainer).await;
+        assert_eq!(pooled.until_removed(Removal::StaleVolume).await, format!("{}-workspace", lost.id()));
+        assert!(matches!(lost.stats().await, Err(SandboxError::Gone { .. })));
+        for sandbox in [&known, &kept, &foreign] {
+            assert_eq!(read(&**sandbox, "echo alive").await, "alive\n");
+        }
+        assert_eq!(pooled.waiting(), waiting);
+    });
+}
+
+#[test]
+fn what_is_written_down_as_active_is_removed_by_the_next_one() {
+    with_engine(|options| async move {
+        let directory = tempfile::tempdir().unwrap();
+        let active = |path: &Path| std::fs::read_to_string(path.join("active_containers.json")).unwrap();
+        let pool = PoolOptions { size: 1, ..PoolOptions::in_directory(directory.path()) };
+        let mut first = Pooled::new(&options, "active", pool.clone()).await;
+        let sandbox = first.backend.create(SandboxSpec::default()).await.unwrap();
+        let kept =
+            first.backend.create(SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() });
+        let kept = kept.await.unwrap();
+        first.until_waiting(1).await;
+        let text = active(directory.path());
+        assert!(
+            text.contains(sandbox.id()) && text.contains(kept.id()) && text.contains(&first.waiting()[0]),
+            "{text}"
+        );
+        // A process that is killed drops nothing, and does not write down that anything is gone.
+        let (options, keep) = (first.options.clone(), BTreeSet::from([kept.id().to_owned()]));
+        let Pooled { backend, .. } = first;
+        let copy = tempfile::tempdir().unwrap();
+        std::fs::copy(
+            directory.path().join("active_containers.json"),
+            copy.path().join("active_containers.json"),
+        )
+        .unwrap();
+        let (sender, mut heard) = unbounded_channel();
+        let recorder = Arc::new(Recorder { heard: sender, keep: Mutex::new(keep) });
+        let pool = PoolOptions { size: 0, ..PoolOptions::in_directory(copy.path()) };
+        let second = DockerBackend::connect_with_pool(&options, pool, recorder).await.unwrap();
+        let mut removed = 0;
+        while let Ok(event) = heard.try_recv() {
+            removed += usize::from(matches!(event, PoolEvent::Removed { why: Removal::StaleContainer, .. }));
+        }
+        assert!(removed >= 2, "the sandbox and the one that waited: {removed}");
+        assert!(matches!(sandbox.stats().await, Err(SandboxError::Gone { .. })));
+        assert_eq!(read(&*kept, "echo alive").await, "alive\n");
+        drop((backend, second));
+    });
+}
+
+#[test]
+fn nothing_waits_after_the_end() {
+    with_engine(|options| async move {
+        let mut pooled =
+            Pooled::new(&options, "end", PoolOptions { usual: Some(SandboxSpec::default()), ..one() }).await;
+        pooled.until_waiting(1).await;
+        pooled.backend.end().await;
+        assert_eq!(containers(&pooled.options), Vec::<Value>::new());
+    });
+}

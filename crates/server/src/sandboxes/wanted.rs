@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use menace_model::network::{Network, NetworkSpec};
+use menace_model::network::Network;
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
-use menace_model::settings::{Bytes, Cores, SettingValue};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::amounts::{CpuShare, Size, Span, UserName};
+use super::rules::Rules;
 use crate::error::ApiError;
 
 /// A sandbox to be made.
@@ -85,8 +86,7 @@ pub enum NetworkWish {
     /// `none` is its own loopback; `deny` refuses and records everything.
     Simple(SimpleNetwork),
     /// What is allowed, who answers instead, what happens to packets.
-    #[schema(value_type = Object)]
-    Rules(Box<NetworkSpec>),
+    Rules(Rules),
 }
 
 /// A network in one word.
@@ -104,103 +104,8 @@ impl NetworkWish {
         match self {
             Self::Simple(SimpleNetwork::None) => Network::None,
             Self::Simple(SimpleNetwork::Deny) => Network::Managed(Box::default()),
-            Self::Rules(rules) => Network::Managed(rules),
+            Self::Rules(rules) => Network::Managed(rules.0),
         }
-    }
-}
-
-/// Bytes, as a number or as text such as `2g`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]+(\\.[0-9]+)?\\s*([kKmMgGtT]i?[bB]?|[bB])?$")]
-pub struct Size(pub u64);
-
-/// CPU cores, as a number or as text.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]+(\\.[0-9]+)?$")]
-pub struct CpuShare(pub f64);
-
-/// A time, as seconds or as text such as `90s` or `10m`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]+(\\.[0-9]+)?\\s*(ms|s|m|h|d)?$")]
-pub struct Span(pub Duration);
-
-/// `uid` or `uid:gid`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]{1,9}(:[0-9]{1,9})?$")]
-pub struct UserName(pub User);
-
-/// The largest id of a user that every host can map.
-const LARGEST_ID: u32 = 999_999_999;
-
-/// A JSON value that is a number or a text, as text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum NumberOrText {
-    Number(serde_json::Number),
-    Text(String),
-}
-
-impl NumberOrText {
-    fn text(self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Text(text) => text,
-        }
-    }
-}
-
-fn read<'de, D: Deserializer<'de>, T>(
-    deserializer: D,
-    accepted: &str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<T, D::Error> {
-    let text = NumberOrText::deserialize(deserializer)
-        .map_err(|_| serde::de::Error::custom(format!("expected {accepted}")))?
-        .text();
-    parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not {accepted}")))
-}
-
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a size such as 512m or 2g", |text| Bytes::parse(text).map(|bytes| Self(bytes.0)))
-    }
-}
-
-impl<'de> Deserialize<'de> for CpuShare {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a number of cores such as 0.5", |text| {
-            Cores::parse(text).map(|cores| Self(cores.get()))
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a time such as 30 (seconds), 500ms or 10m", |text| {
-            <Duration as SettingValue>::parse(text).map(Self)
-        })
-    }
-}
-
-impl Serialize for Span {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0.as_secs_f64())
-    }
-}
-
-impl Serialize for UserName {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}:{}", self.0.uid, self.0.gid))
-    }
-}
-
-impl<'de> Deserialize<'de> for UserName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a user such as 1000 or 1000:1000", |text| {
-            let (uid, gid) = text.split_once(':').unwrap_or((text, text));
-            let id = |text: &str| text.parse().ok().filter(|id| *id <= LARGEST_ID);
-            Some(Self(User { uid: id(uid)?, gid: id(gid)? }))
-        })
     }
 }
 
@@ -303,9 +208,6 @@ impl Execute {
         }
         check_variables(&self.env)?;
         let timeout = self.timeout.map(|span| span.0).or(usual);
-        if timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(ApiError::invalid("timeout: it has to be more than nothing"));
-        }
         Ok(ExecRequest {
             command: self.command,
             environment: self.env,

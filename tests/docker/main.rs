@@ -5,6 +5,7 @@
 )]
 
 mod engine;
+mod full;
 mod inside;
 mod left_over;
 mod pace;

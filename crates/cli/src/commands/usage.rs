@@ -19,6 +19,12 @@ pub(crate) enum UsageError {
         "one side has to be SANDBOX:PATH, and the other a path of this machine\nhint: menace sandbox cp a.txt sb-1f:/workspace/"
     )]
     Copy,
+    #[error(
+        "--emit-tests and --forecast-log cannot be used while presets run in containers\nhint: set SANDBOX_DOCKER=0"
+    )]
+    NotInContainers,
+    #[error("SANDBOX_CONTAINER_USER is {0:?}, which is no user\nhint: use numbers such as 1000 or 1000:1000")]
+    ContainerUser(String),
     #[error("--threshold is {0}, which is not a share\nhint: pass a number from 0 to 1")]
     Threshold(f64),
     #[error(

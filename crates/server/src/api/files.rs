@@ -252,7 +252,7 @@ pub(super) enum PutForm {
 /// Write a file, unpack an archive, or make a directory
 #[utoipa::path(put, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
     params(("id" = String, Path), ("path" = String, Path, description = "Where it goes inside, without the first slash."), HowToPut),
-    request_body(content = RawBytes, content_type = "application/octet-stream"),
+    request_body(content = Option<RawBytes>, content_type = "application/octet-stream"),
     responses((status = 204, description = "It is there."),
         (status = 403, description = "It may not be written.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox.", body = ErrorBody),

@@ -13,7 +13,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::Shared;
 use super::caller::{Asked, Body, Named, Raw, object};
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span};
+use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span, labels_or_nothing};
 
 /// Make a sandbox
 #[utoipa::path(post, path = "/api/sandboxes", tag = "sandboxes", request_body = CreateSandbox,
@@ -24,7 +24,7 @@ use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span}
         (status = 403, description = "The key may not have that much.", body = ErrorBody),
         (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
         (status = 404, description = "There is no such snapshot.", body = ErrorBody),
-        (status = 409, description = "This host, or this backend, cannot give that.", body = ErrorBody),
+        (status = 409, description = "This host, or this backend, cannot give that, or the key was used for something else.", body = ErrorBody),
         (status = 410, description = "What was made for this key is gone.", body = ErrorBody),
         (status = 422, description = "It cannot be made as it is asked for.", body = ErrorBody),
         (status = 503, description = "There are too many sandboxes.", body = ErrorBody),
@@ -92,6 +92,7 @@ pub(super) struct ChangeSandbox {
     /// How long a command may take that does not say it itself.
     timeout: Option<Span>,
     /// All of its labels.
+    #[schema(schema_with = labels_or_nothing)]
     labels: Option<BTreeMap<String, String>>,
 }
 

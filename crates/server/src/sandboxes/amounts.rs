@@ -10,6 +10,8 @@ use serde_json::json;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::described::built;
+
 /// Bytes, as a number or as text such as `2g`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Size(pub u64);
@@ -167,7 +169,7 @@ fn read<'de, D: Deserializer<'de>, T>(
 fn described(number: &serde_json::Value, pattern: &str, description: &str) -> RefOr<Schema> {
     let text = json!({ "type": "string", "pattern": format!("^{pattern}$") });
     let either = json!({ "oneOf": [number, text], "description": description });
-    serde_json::from_value(either).expect("a schema is written as one")
+    built(&either)
 }
 
 macro_rules! written_as {
@@ -245,7 +247,8 @@ mod tests {
 
     #[test]
     fn nothing_is_no_share_and_no_time() {
-        for nothing in [json!("0"), json!("0.0"), json!(0), json!(-1), json!("-1"), json!("01"), json!("1e3")] {
+        for nothing in [json!("0"), json!("0.0"), json!(0), json!(-1), json!("-1"), json!("01"), json!("1e3")]
+        {
             assert_eq!(of::<CpuShare>(nothing.clone()), None, "{nothing}");
             assert_eq!(of::<Span>(nothing.clone()), None, "{nothing}");
         }

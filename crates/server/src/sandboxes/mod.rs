@@ -3,6 +3,7 @@
 mod adopting;
 mod amounts;
 mod backends;
+mod described;
 mod ending;
 mod entry;
 mod happenings;
@@ -18,6 +19,7 @@ mod wanted;
 
 pub use amounts::{CpuShare, Size, Span, UserName};
 pub use backends::{Backends, Starter};
+pub(crate) use described::labels_or_nothing;
 pub use entry::{Changing, Entry, Kept, Sample};
 pub use happenings::{Happening, Happenings};
 pub use making::{Sandboxes, ServiceLimits};

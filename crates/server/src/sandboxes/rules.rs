@@ -7,6 +7,8 @@ use serde_json::{Value, json};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
+use super::described::built;
+
 /// What a sandbox may reach, who answers instead, what happens to packets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -43,7 +45,7 @@ impl PartialSchema for Rules {
                 "description": "The name server to ask: an address with its port.",
             },
         }));
-        serde_json::from_value(schema).expect("a schema is written as one")
+        built(&schema)
     }
 }
 
@@ -177,10 +179,15 @@ mod tests {
     #[test]
     fn every_field_of_the_model_is_described() {
         let schema = serde_json::to_value(Rules::schema()).unwrap();
-        let model = serde_json::to_value(NetworkSpec { resolver: Some(([127, 0, 0, 1], 53).into()), ..NetworkSpec::default() });
+        let model = serde_json::to_value(NetworkSpec {
+            resolver: Some(([127, 0, 0, 1], 53).into()),
+            ..NetworkSpec::default()
+        });
         for name in model.unwrap().as_object().unwrap().keys() {
             assert!(schema["properties"][name].is_object(), "{name} is not described");
         }
         assert_eq!(schema["additionalProperties"], false);
+        let rules = &schema["properties"]["mocks"]["oneOf"][1]["properties"]["rules"];
+        assert_eq!(rules["items"]["additionalProperties"], false, "{rules}");
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::amounts::{CpuShare, Size, Span, UserName};
+use super::described;
 use super::rules::Rules;
 use crate::error::ApiError;
 
@@ -33,8 +34,10 @@ pub struct CreateSandbox {
     pub pids_limit: Option<u64>,
     /// Ports on which programs inside will listen. They are reached below `/api/sandboxes/{id}/ports/{port}/`, as others are;
     /// naming them lists them.
+    #[schema(schema_with = described::ports)]
     pub ports: Vec<u16>,
     /// Variables of every command.
+    #[schema(schema_with = described::variables)]
     pub env: BTreeMap<String, String>,
     /// Who commands are inside: `uid` or `uid:gid`.
     #[schema(example = "1000:1000")]
@@ -54,6 +57,7 @@ pub struct CreateSandbox {
     /// Nothing can be written but `/workspace` and `/tmp`.
     pub read_only_root: bool,
     /// Whatever its owner wants to find it by.
+    #[schema(schema_with = described::labels)]
     pub labels: BTreeMap<String, String>,
     /// A snapshot whose files it begins with.
     pub snapshot: Option<String>,
@@ -110,9 +114,9 @@ impl NetworkWish {
 }
 
 /// The most characters of a name or label, and of labels and variables.
-const LONGEST_NAME: usize = 256;
-const MOST_LABELS: usize = 64;
-const MOST_VARIABLES: usize = 1024;
+pub(super) const LONGEST_NAME: usize = 256;
+pub(super) const MOST_LABELS: usize = 64;
+pub(super) const MOST_VARIABLES: usize = 1024;
 
 impl CreateSandbox {
     /// Says what is wrong with it before anything is made.
@@ -121,11 +125,11 @@ impl CreateSandbox {
             return Err(ApiError::invalid(format!("project_name is longer than {LONGEST_NAME} characters")));
         }
         let is_long = |(name, value): (&String, &String)| {
-            name.is_empty() || name.len() > LONGEST_NAME || value.len() > LONGEST_NAME
+            name.is_empty() || [name, value].iter().any(|text| text.chars().count() > LONGEST_NAME)
         };
         if self.labels.len() > MOST_LABELS || self.labels.iter().any(is_long) {
             return Err(ApiError::invalid(format!(
-                "labels: at most {MOST_LABELS}, with names and values of 1 to {LONGEST_NAME} bytes"
+                "labels: at most {MOST_LABELS}, with names of 1 to {LONGEST_NAME} characters and values of no more"
             )));
         }
         check_variables(&self.env)?;
@@ -133,7 +137,10 @@ impl CreateSandbox {
             return Err(ApiError::invalid("ports: 0 is no port"));
         }
         if self.snapshot.is_some() && (self.image.is_some() || self.backend.is_some()) {
-            return Err(ApiError::invalid("a snapshot says itself which backend and image it is of"));
+            return Err(ApiError::conflict(
+                "refused",
+                "a snapshot says itself which backend and image it is of",
+            ));
         }
         Ok(())
     }
@@ -182,12 +189,13 @@ fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), ApiError>
 #[serde(default, deny_unknown_fields)]
 pub struct Execute {
     /// The program and its arguments.
-    #[schema(min_items = 1, example = json!(["node", "--version"]))]
+    #[schema(schema_with = described::command, required = true)]
     pub command: Vec<String>,
     /// Where it starts.
-    #[schema(example = "/workspace")]
+    #[schema(schema_with = described::directory)]
     pub workdir: Option<String>,
     /// Variables for this command alone.
+    #[schema(schema_with = described::variables)]
     pub env: BTreeMap<String, String>,
     /// What it reads from stdin.
     pub stdin: String,
@@ -198,10 +206,13 @@ pub struct Execute {
 impl Execute {
     /// What the sandbox is asked for; `usual` is how long its commands may take.
     pub fn request(self, usual: Option<Duration>) -> Result<ExecRequest, ApiError> {
-        if self.command.first().is_none_or(String::is_empty) {
+        let Some(program) = self.command.first() else {
             return Err(ApiError::invalid(
                 "command: name a program and its arguments, such as [\"ls\", \"-l\"]",
             ));
+        };
+        if program.is_empty() {
+            return Err(ApiError::nothing("program", "without a name"));
         }
         if self.command.iter().chain(&self.workdir).any(|text| text.contains('\0')) {
             return Err(ApiError::invalid("command and workdir cannot have a zero byte"));

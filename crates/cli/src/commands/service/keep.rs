@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::Context;
 use async_trait::async_trait;
 use menace_model::settings::DockerSettings;
-use menace_sandbox::docker::{DockerBackend, DockerOptions};
+use menace_sandbox::docker::DockerBackend;
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, SandboxError};
 use menace_server::keeper::{Holding, Place, hold};
 use menace_server::sandboxes::{BackendName, Backends, Records, ServiceLimits, Starter};
 
 use crate::arguments::Keep;
-use crate::calling::runtime;
+use crate::calling::{docker_options, runtime};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 
@@ -62,14 +62,7 @@ impl Starter for OnThisMachine {
                 Ok(Arc::new(backend))
             }
             BackendName::Docker => {
-                let mut options = DockerOptions::from_environment(&self.owner);
-                options.image.clone_from(&self.docker.sandbox_image);
-                if let Some(host) = &self.docker.docker_host {
-                    options.host.clone_from(host);
-                }
-                if self.docker.docker_tls_verify == Some(true) && self.docker.docker_cert_path.is_some() {
-                    options.tls.clone_from(&self.docker.docker_cert_path);
-                }
+                let options = docker_options(&self.docker, &self.owner);
                 Ok(Arc::new(DockerBackend::connect(&options).await?))
             }
         }

@@ -11,7 +11,7 @@ settings! {
     /// Run each preset in a container
     docker: bool = "0" {
         env: "SANDBOX_DOCKER",
-        status: Planned,
+        status: Active,
     }
 
     /// Address of the Docker engine; nothing means the local socket
@@ -44,10 +44,10 @@ settings! {
         status: Planned,
     }
 
-    /// User, or user and group, that containers run as
+    /// User, or user and group, by number, that containers of presets run as
     container_user: Option<String> = "" {
         env: "SANDBOX_CONTAINER_USER",
-        status: Planned,
+        status: Active,
     }
 
     /// Size at which a container's directory gets it removed; 0 means no limit

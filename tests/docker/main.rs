@@ -6,6 +6,7 @@
 
 mod asked;
 mod engine;
+mod full;
 mod inside;
 mod left_over;
 mod pace;

@@ -148,7 +148,8 @@ fn the_same_request_with_the_same_key_makes_one_sandbox() {
     let ids: Vec<_> =
         (0..3).map(|_| make("k", r#"{"project_name": "a"}"#).json()["sandbox_id"].clone()).collect();
     assert!(ids.iter().all(|id| *id == ids[0] && id.is_string()), "{ids:?}");
-    assert_eq!(make("k", r#"{"project_name": "b"}"#).status, 422);
+    assert_eq!(make("k", r#"{"project_name": "b"}"#).code(), "key_used");
+    assert_eq!(make("", "{}").code(), "invalid_request");
     assert_eq!(server.ask("GET", "/api/sandboxes").json()["sandboxes"].as_array().unwrap().len(), 1);
 }
 

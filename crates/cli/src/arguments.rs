@@ -396,6 +396,9 @@ pub(crate) struct MeasureOptions {
     /// How many presets are made by chance, or at most taken from a file
     #[arg(long, value_name = "COUNT")]
     pub(crate) preset_count: Option<usize>,
+    /// Add no presets to those that are given or made, but what they are compared with
+    #[arg(long)]
+    pub(crate) only_these_presets: bool,
     /// Add a line for each run to this file: its ROI, the forecast and the thresholds
     #[arg(long, value_name = "FILE")]
     pub(crate) forecast_log: Option<PathBuf>,

@@ -85,6 +85,13 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
+    /// The same, for whoever asks whether anything can be done at all.
+    #[must_use]
+    pub fn not_ready(mut self) -> Self {
+        self.status = StatusCode::SERVICE_UNAVAILABLE;
+        self
+    }
+
     /// The status.
     pub fn status(&self) -> StatusCode {
         self.status
@@ -107,7 +114,7 @@ impl From<SandboxError> for ApiError {
         let (status, code) = match &error {
             // Understood, and not to be had on this host or of this backend.
             SandboxError::Refused { .. } | SandboxError::HostPath { .. } => (StatusCode::CONFLICT, "refused"),
-            SandboxError::Unsupported { .. } => (StatusCode::NOT_IMPLEMENTED, "unsupported"),
+            SandboxError::Unsupported { .. } => (StatusCode::CONFLICT, "unsupported"),
             SandboxError::Start { source, .. } => match source.kind() {
                 std::io::ErrorKind::NotFound => (StatusCode::NOT_FOUND, "program_not_found"),
                 std::io::ErrorKind::PermissionDenied => (StatusCode::FORBIDDEN, "command_not_started"),

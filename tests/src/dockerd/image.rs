@@ -23,6 +23,7 @@ pub(super) fn root_archive(directory: &Path) -> PathBuf {
     image.add_directories();
     image.add_busybox();
     image.add_python();
+    image.add_libraries_of_rust();
     image.add_text("etc/passwd", "root:x:0:0:root:/:/bin/sh\nsandbox:x:1000:1000::/workspace:/bin/sh\n");
     image.add_text("etc/group", "root:x:0:\nsandbox:x:1000:\n");
     image.builder.into_inner().expect("the file is writable");
@@ -86,6 +87,14 @@ impl Image {
         let needed: BTreeSet<PathBuf> = modules.chain([&program]).flat_map(|path| libraries(path)).collect();
         for path in files.iter().chain([&program]).chain(&needed) {
             self.add_file(path);
+        }
+    }
+
+    /// What menace itself needs when it runs in a container. This program of the same compiler needs the same.
+    fn add_libraries_of_rust(&mut self) {
+        let this = std::env::current_exe().expect("a running process knows its executable");
+        for library in libraries(&this) {
+            self.add_file(&library);
         }
     }
 

@@ -1,6 +1,7 @@
 //! What commands that call functions have in common: the interpreter, the executor, the store, the ledger.
 
 mod endpoint;
+mod engine;
 mod executor;
 mod interpreter;
 mod ledger;
@@ -11,6 +12,7 @@ mod settings;
 mod stored;
 
 pub(crate) use endpoint::endpoint;
+pub(crate) use engine::{container_user, docker_options};
 pub(crate) use executor::{Calling, runtime};
 pub(crate) use interpreter::find_interpreter;
 pub(crate) use ledger::StoreLedger;

@@ -27,6 +27,10 @@ pub(crate) enum UsageError {
     /// A file is somebody else's.
     #[error("{0} was written by somebody else\nhint: --force replaces it")]
     NotOurs(String),
+    #[error(
+        "--emit-tests and --forecast-log cannot be used while presets run in containers\nhint: set SANDBOX_DOCKER=0"
+    )]
+    NotInContainers,
     #[error("--threshold is {0}, which is not a share\nhint: pass a number from 0 to 1")]
     Threshold(f64),
     #[error(

@@ -48,6 +48,8 @@ pub struct Choice {
     pub count: usize,
     /// Which profiles belong to a word in the path of a module.
     pub keywords: BTreeMap<String, Vec<Profile>>,
+    /// Nothing is added to what was given or made, but what it is compared with.
+    pub only_these: bool,
 }
 
 /// Words in paths, and the profiles that such modules meet at their high severity.
@@ -112,6 +114,9 @@ pub fn choose(choice: &Choice, modules: &[String], number: impl FnMut(usize) -> 
     // What is compared with comes first.
     chosen.sort_by_key(|one| !one.preset.is_baseline());
     all.append(&mut chosen);
+    if choice.only_these {
+        return all;
+    }
     let covered = all.iter().flat_map(|one| one.preset.failure_modes()).collect::<Vec<_>>();
     // Whoever gives presets gets those, and the four that every module meets; without any, all that can be done.
     let missing: Vec<Preset> = if choice.given.is_empty() && choice.generate {
@@ -184,6 +189,7 @@ mod tests {
             mode: PresetMode::Random,
             count: 2,
             keywords: BTreeMap::new(),
+            only_these: false,
         }
     }
 
@@ -208,6 +214,12 @@ mod tests {
             names,
             ["normal", "hostile_input", "high_latency_api", "user_misuse", "concurrency_spike"]
         );
+    }
+
+    #[test]
+    fn who_wants_only_what_was_given_gets_that_and_what_it_is_compared_with() {
+        let given = vec![canonical(Profile::HostileInput, Severity::High)];
+        assert_eq!(names(&Choice { given, only_these: true, ..choice() }), ["normal", "hostile_input"]);
     }
 
     #[test]

@@ -37,6 +37,10 @@ pub struct SandboxSpec {
     pub read_only_root: bool,
     /// What its owner calls it, for backends that write that on what they make.
     pub labels: BTreeMap<String, String>,
+    /// What runs in it isolates others itself, so it may make namespaces and mounts of its own. For programs that are
+    /// trusted: the kernel answers more system calls of theirs.
+    #[serde(default)]
+    pub isolates_others: bool,
 }
 
 /// What is in `/workspace` at first.

@@ -115,6 +115,12 @@ impl NativeSandbox {
                 hint: "leave the image out, or use the docker backend".into(),
             });
         }
+        if spec.isolates_others {
+            return Err(SandboxError::Refused {
+                problem: "what runs in a native sandbox cannot isolate others".into(),
+                hint: "use the docker backend".into(),
+            });
+        }
         super::paths::make_absolute(&mut spec)?;
         let network = Planned::of(&spec.network)?;
         for (name, value) in network.iter().flat_map(Planned::variables) {

@@ -39,11 +39,9 @@ pub(super) async fn healthz() -> Json<Health> {
 /// Whether it can make sandboxes
 #[utoipa::path(get, path = "/readyz", tag = "service",
     responses((status = 200, body = Health),
-        (status = 409, description = "The backend refuses.", body = ErrorBody),
-        (status = 500, description = "The backend cannot be started.", body = ErrorBody),
-        (status = 501, description = "This host cannot isolate.", body = ErrorBody)))]
+        (status = 503, description = "This host cannot isolate, or the backend cannot be started.", body = ErrorBody)))]
 pub(super) async fn readyz(State(sandboxes): State<Shared>) -> Result<Json<Health>, ApiError> {
-    let backend = sandboxes.check().await?;
+    let backend = sandboxes.check().await.map_err(ApiError::not_ready)?;
     Ok(Json(Health {
         status: "ok".to_owned(),
         backend: Some(backend.name().to_owned()),
@@ -61,10 +59,8 @@ pub(super) struct WhichBackend {
 /// What a backend can do on this host
 #[utoipa::path(get, path = "/api/capabilities", tag = "service", params(WhichBackend),
     responses((status = 200, body = Object),
-        (status = 409, description = "The backend refuses.", body = ErrorBody),
-        (status = 422, description = "No such backend.", body = ErrorBody),
-        (status = 500, description = "The backend cannot be started.", body = ErrorBody),
-        (status = 501, description = "This host cannot do it.", body = ErrorBody)))]
+        (status = 409, description = "The backend cannot be had on this host.", body = ErrorBody),
+        (status = 422, description = "No such backend.", body = ErrorBody)))]
 pub(super) async fn capabilities(
     State(sandboxes): State<Shared>,
     Asked(which): Asked<WhichBackend>,

@@ -24,6 +24,8 @@ use crate::sandboxes::{Caller, Entry};
 
 /// How much is on its way from a sandbox to a caller.
 const PIPE: usize = 256 << 10;
+/// How long the first block of an archive is.
+const BLOCK: usize = 512;
 
 /// A file, directory or something else inside.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,6 +54,16 @@ pub(super) struct Listing {
     path: String,
     /// What is in it, sorted by name.
     entries: Vec<FileView>,
+}
+
+/// What JSON says about a path.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum Told {
+    /// What is in a directory.
+    Listing(Listing),
+    /// What something is.
+    File(FileView),
 }
 
 impl FileView {
@@ -119,7 +131,7 @@ pub(super) enum GetForm {
     params(("id" = String, Path), ("path" = String, Path, description = "Where it is inside, without the first slash."), HowToGet),
     responses(
         (status = 200, description = "The bytes of a file, or JSON.",
-            content((RawBytes = "application/octet-stream"), (Listing = "application/json"), (RawBytes = "application/x-tar"))),
+            content((RawBytes = "application/octet-stream"), (Told = "application/json"), (RawBytes = "application/x-tar"))),
         (status = 403, description = "It may not be read.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox or file.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
@@ -135,8 +147,8 @@ pub(super) async fn get(
     let _used = entry.used();
     let looked = look(&entry, &path).await?;
     match (how.form.unwrap_or_default(), looked.kind) {
-        (GetForm::Stat, _) => Ok(Json(FileView::of(looked, &path)).into_response()),
-        (GetForm::Tar, _) => Ok(archived(&entry, path)),
+        (GetForm::Stat, _) => Ok(Json(Told::File(FileView::of(looked, &path))).into_response()),
+        (GetForm::Tar, _) => archived(&entry, path).await,
         (GetForm::Content, FileKind::Directory) => {
             let entries = entry.sandbox.files(FileWork::List(path.clone())).await?;
             let entries = entries
@@ -146,9 +158,9 @@ pub(super) async fn get(
                     FileView::of(one, &below)
                 })
                 .collect();
-            Ok(Json(Listing { path: path.display().to_string(), entries }).into_response())
+            Ok(Json(Told::Listing(Listing { path: path.display().to_string(), entries })).into_response())
         }
-        (GetForm::Content, FileKind::File) => Ok(content(&entry, path, looked.size)),
+        (GetForm::Content, FileKind::File) => content(&entry, path, looked.size).await,
         (GetForm::Content, FileKind::Link | FileKind::Other) => {
             Err(ApiError::invalid(format!("{} is no file", path.display()))
                 .hint("?as=stat says what it is, and where a link leads"))
@@ -161,49 +173,58 @@ async fn look(entry: &Entry, path: &Path) -> Result<FileEntry, ApiError> {
     looked.into_iter().next().ok_or_else(|| ApiError::internal("a sandbox did not answer"))
 }
 
-/// What a file has, as it comes.
-fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Response {
-    let (ours, theirs) = duplex(PIPE);
-    let (from, mut archive) = duplex(PIPE);
+/// An archive of a path that has begun: its first block, and where the rest comes from. What cannot be packed is said here,
+/// before anything is answered.
+async fn packed(entry: &Arc<Entry>, path: PathBuf) -> Result<(Vec<u8>, DuplexStream), ApiError> {
+    let (mut from, mut archive) = duplex(PIPE);
     let packing = Arc::clone(entry);
-    tokio::spawn(async move {
+    let packing = tokio::spawn(async move {
         let _used = packing.used();
-        if let Err(error) = packing.sandbox.get(&path, &mut archive).await {
-            tracing::debug!("{} was not read to its end: {error}", path.display());
-        }
+        let packed = packing.sandbox.get(&path, &mut archive).await;
+        drop(archive.shutdown().await);
+        packed.inspect_err(|error| tracing::debug!("{} was not packed to its end: {error}", path.display()))
     });
-    tokio::spawn(unpacked(from, theirs));
+    let mut first = vec![0; BLOCK];
+    // What could not be begun is an archive all the same, of nothing: zeros.
+    let has_begun = from.read_exact(&mut first).await.is_ok() && first.iter().any(|byte| *byte != 0);
+    if has_begun {
+        return Ok((first, from));
+    }
+    match packing.await {
+        Ok(Err(error)) => Err(error.into()),
+        Ok(Ok(())) => Err(ApiError::internal("a sandbox packed nothing")),
+        Err(error) => Err(ApiError::internal(format!("packing did not end: {error}"))),
+    }
+}
+
+/// What a file has, as it comes.
+async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Response, ApiError> {
+    let (first, from) = packed(entry, path).await?;
+    let (ours, theirs) = duplex(PIPE);
+    tokio::spawn(unpacked(first, from, theirs));
     let body = HttpBody::from_stream(tokio_util::io::ReaderStream::new(ours));
     // A file that gets shorter while it is read ends the connection, so that nobody takes it for whole.
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH, size.to_string()),
     ];
-    (headers, body).into_response()
+    Ok((headers, body).into_response())
 }
 
-async fn unpacked(mut archive: DuplexStream, to: DuplexStream) {
+async fn unpacked(first: Vec<u8>, mut archive: DuplexStream, to: DuplexStream) {
     let mut content = Content::new(to);
+    let mut taken = content.take(&first).await;
     let mut buffer = vec![0; 64 << 10];
-    while let Ok(length @ 1..) = archive.read(&mut buffer).await {
-        if content.take(buffer.get(..length).unwrap_or_default()).await.is_err() {
-            return;
-        }
+    while let (Ok(()), Ok(length @ 1..)) = (&taken, archive.read(&mut buffer).await) {
+        taken = content.take(buffer.get(..length).unwrap_or_default()).await;
     }
 }
 
-fn archived(entry: &Arc<Entry>, path: PathBuf) -> Response {
-    let (ours, mut theirs) = duplex(PIPE);
-    let packing = Arc::clone(entry);
-    tokio::spawn(async move {
-        let _used = packing.used();
-        if let Err(error) = packing.sandbox.get(&path, &mut theirs).await {
-            tracing::debug!("{} was not packed to its end: {error}", path.display());
-        }
-        drop(theirs.shutdown().await);
-    });
-    let body = HttpBody::from_stream(tokio_util::io::ReaderStream::new(ours));
-    ([(header::CONTENT_TYPE, "application/x-tar")], body).into_response()
+async fn archived(entry: &Arc<Entry>, path: PathBuf) -> Result<Response, ApiError> {
+    let (first, rest) = packed(entry, path).await?;
+    let whole = std::io::Cursor::new(first).chain(rest);
+    let body = HttpBody::from_stream(tokio_util::io::ReaderStream::new(whole));
+    Ok(([(header::CONTENT_TYPE, "application/x-tar")], body).into_response())
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -231,7 +252,7 @@ pub(super) enum PutForm {
 /// Write a file, unpack an archive, or make a directory
 #[utoipa::path(put, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
     params(("id" = String, Path), ("path" = String, Path, description = "Where it goes inside, without the first slash."), HowToPut),
-    request_body(content = RawBytes, content_type = "application/octet-stream"),
+    request_body(content = Option<RawBytes>, content_type = "application/octet-stream"),
     responses((status = 204, description = "It is there."),
         (status = 403, description = "It may not be written.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox.", body = ErrorBody),
@@ -269,9 +290,10 @@ pub(super) async fn put(
 
 fn mode(text: Option<&str>) -> Result<u32, ApiError> {
     let Some(text) = text else { return Ok(0o644) };
+    let is_mode = text.len() == 3 || (text.len() == 4 && text.starts_with('0'));
     u32::from_str_radix(text, 8)
         .ok()
-        .filter(|mode| *mode <= 0o777)
+        .filter(|mode| is_mode && *mode <= 0o777 && !text.starts_with('+'))
         .ok_or_else(|| ApiError::invalid("mode: three octal digits such as 755"))
 }
 

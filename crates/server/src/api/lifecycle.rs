@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use menace_model::sandbox::{Isolation, Limits, LimitsChange};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -13,21 +13,20 @@ use utoipa::{IntoParams, ToSchema};
 use super::Shared;
 use super::caller::{Asked, Body, Named, Raw, object};
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span};
+use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span, labels_or_nothing};
 
 /// Make a sandbox
 #[utoipa::path(post, path = "/api/sandboxes", tag = "sandboxes", request_body = CreateSandbox,
-    params(("Idempotency-Key" = Option<String>, Header, description = "The same key with the same body makes one sandbox, however often it is sent.")),
+    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 256, pattern = "^[!-~]+$", description = "The same key with the same body makes one sandbox, however often it is sent.")),
     responses(
         (status = 201, description = "It is ready for commands.", body = SandboxView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 403, description = "The key may not have that much.", body = ErrorBody),
         (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
         (status = 404, description = "There is no such snapshot.", body = ErrorBody),
-        (status = 409, description = "This host, or this backend, cannot give that.", body = ErrorBody),
+        (status = 409, description = "This host, or this backend, cannot give that, or the key was used for something else.", body = ErrorBody),
         (status = 410, description = "What was made for this key is gone.", body = ErrorBody),
         (status = 422, description = "It cannot be made as it is asked for.", body = ErrorBody),
-        (status = 501, description = "This host cannot do it.", body = ErrorBody),
         (status = 503, description = "There are too many sandboxes.", body = ErrorBody),
     ))]
 pub(super) async fn create(
@@ -49,12 +48,16 @@ pub(super) async fn create(
     let read = serde_json::from_slice(&body)
         .map_err(|error| ApiError::new(StatusCode::BAD_REQUEST, "not_json", error.to_string()))?;
     let wanted: CreateSandbox = object(read)?;
-    let key = headers.get("idempotency-key").and_then(|key| key.to_str().ok());
-    if key.is_some_and(|key| key.is_empty() || key.len() > 256) {
-        return Err(ApiError::invalid("Idempotency-Key: 1 to 256 characters"));
-    }
+    let key = headers.get("idempotency-key").map(idempotency_key).transpose()?;
     let entry = sandboxes.create_once(&caller, key, wanted, &body).await?;
     Ok((StatusCode::CREATED, Json(entry.view())))
+}
+
+/// A key as its caller wrote it. One that could not be kept would let a second sandbox be made.
+fn idempotency_key(header: &HeaderValue) -> Result<&str, ApiError> {
+    let key = header.to_str().ok().filter(|key| (1..=256).contains(&key.len()));
+    key.filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()))
+        .ok_or_else(|| ApiError::invalid("Idempotency-Key: 1 to 256 visible characters of ASCII"))
 }
 
 /// See a sandbox
@@ -89,6 +92,7 @@ pub(super) struct ChangeSandbox {
     /// How long a command may take that does not say it itself.
     timeout: Option<Span>,
     /// All of its labels.
+    #[schema(schema_with = labels_or_nothing)]
     labels: Option<BTreeMap<String, String>>,
 }
 

@@ -3,12 +3,12 @@
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use menace_model::network::{NetworkReport, NetworkSpec};
+use menace_model::network::NetworkReport;
 
 use super::Shared;
 use super::caller::{Body, Named};
 use crate::error::{ApiError, ErrorBody};
-use crate::sandboxes::Caller;
+use crate::sandboxes::{Caller, Rules};
 
 /// What was seen on the network of a sandbox
 #[utoipa::path(get, path = "/api/sandboxes/{id}/network", tag = "network", params(("id" = String, Path)),
@@ -24,7 +24,7 @@ pub(super) async fn report(
 
 /// Let other rules hold on the network of a sandbox
 #[utoipa::path(put, path = "/api/sandboxes/{id}/network", tag = "network", params(("id" = String, Path)),
-    request_body(content = Object, description = "`allow`, `mocks`, `shape`, `seed`, `resolver`, as when a sandbox is made."),
+    request_body = Rules,
     responses((status = 204, description = "They hold. Connections that they do not allow are broken off."),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
         (status = 404, description = "There is no such sandbox.", body = ErrorBody),
@@ -36,8 +36,8 @@ pub(super) async fn change(
     State(sandboxes): State<Shared>,
     caller: Caller,
     Named(id): Named<String>,
-    Body(rules): Body<NetworkSpec>,
+    Body(rules): Body<Rules>,
 ) -> Result<StatusCode, ApiError> {
-    sandboxes.find(&caller, &id)?.sandbox.change_network(rules).await?;
+    sandboxes.find(&caller, &id)?.sandbox.change_network(*rules.0).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -117,9 +117,13 @@ pub(super) async fn events(
 pub(super) struct WhichLogs {
     /// Only this one.
     stream: Option<LogStream>,
-    /// Only the last so many bytes.
-    tail: Option<usize>,
+    /// Only the last so many bytes; no more than 1 GiB is ever kept.
+    #[param(minimum = 0, maximum = 1_073_741_824)]
+    tail: Option<u64>,
 }
+
+/// The most bytes that can be asked for.
+const MOST_TAIL: u64 = 1 << 30;
 
 /// A stream of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
@@ -142,6 +146,9 @@ pub(super) async fn logs(
     Asked(which): Asked<WhichLogs>,
 ) -> Result<Response, ApiError> {
     let running = find(&sandboxes, &caller, &id, &process)?;
+    if which.tail.is_some_and(|tail| tail > MOST_TAIL) {
+        return Err(ApiError::invalid(format!("tail: 0 to {MOST_TAIL}")));
+    }
     let is_wanted = |stream: Stream| {
         which.stream.is_none_or(|wanted| (wanted == LogStream::Stdout) == (stream == Stream::Stdout))
     };
@@ -150,6 +157,7 @@ pub(super) async fn logs(
         bytes.extend_from_slice(&chunk.bytes);
     }
     if let Some(tail) = which.tail {
+        let tail = usize::try_from(tail).unwrap_or(usize::MAX);
         bytes.drain(..bytes.len().saturating_sub(tail));
     }
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], HttpBody::from(bytes)).into_response())
@@ -225,7 +233,7 @@ pub(super) struct WhetherLast {
 /// Write to the stdin of a command
 #[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/stdin", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path), WhetherLast),
-    request_body(content = RawBytes, content_type = "application/octet-stream"),
+    request_body(content = Option<RawBytes>, content_type = "application/octet-stream"),
     responses((status = 204, description = "It was written."),
         (status = 404, description = "There is no such command.", body = ErrorBody),
         (status = 409, description = "It has ended, or does not read any more.", body = ErrorBody),

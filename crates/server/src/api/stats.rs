@@ -18,15 +18,20 @@ pub(super) struct Taken {
     now: Sample,
     /// Before, every ten seconds for an hour.
     history: Vec<Sample>,
-    /// Connections that were seen on its network.
+    /// What was seen on its network.
     network: NetworkTaken,
 }
 
 /// What went over the network of a sandbox.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NetworkTaken {
+    /// Connections and questions for names, all of them.
     flows: u64,
+    /// Those of them whose bytes are not known any more, because there were too many to keep.
+    flows_left_out: u64,
+    /// Bytes from the sandbox. Without those of `flows_left_out`: where that is not 0, it was at least so much.
     sent_bytes: u64,
+    /// Bytes to the sandbox, counted alike.
     received_bytes: u64,
 }
 
@@ -46,6 +51,7 @@ pub(super) async fn stats(
     let seen = entry.sandbox.network().await?;
     let network = NetworkTaken {
         flows: seen.flows.len() as u64 + seen.flows_left_out,
+        flows_left_out: seen.flows_left_out,
         sent_bytes: seen.flows.iter().map(|flow| flow.out.bytes).sum(),
         received_bytes: seen.flows.iter().map(|flow| flow.into.bytes).sum(),
     };

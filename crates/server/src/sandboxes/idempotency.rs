@@ -51,9 +51,10 @@ impl Idempotency {
             .entry((owner.map(str::to_owned), key.to_owned()))
             .or_insert_with(|| Arc::new(Made { body, at_ms: now, sandbox: OnceCell::new() }));
         if made.body != body {
-            return Err(ApiError::invalid(format!(
-                "the Idempotency-Key {key:?} was used with another request before"
-            ))
+            return Err(ApiError::conflict(
+                "key_used",
+                format!("the Idempotency-Key {key:?} was used with another request before"),
+            )
             .hint("use a new key for each thing that is to be made once"));
         }
         Ok(Arc::clone(made))

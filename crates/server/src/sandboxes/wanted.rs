@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use menace_model::network::{Network, NetworkSpec};
+use menace_model::network::Network;
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
-use menace_model::settings::{Bytes, Cores, SettingValue};
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::amounts::{CpuShare, Size, Span, UserName};
+use super::described;
+use super::rules::Rules;
 use crate::error::ApiError;
 
 /// A sandbox to be made.
@@ -32,8 +34,10 @@ pub struct CreateSandbox {
     pub pids_limit: Option<u64>,
     /// Ports on which programs inside will listen. They are reached below `/api/sandboxes/{id}/ports/{port}/`, as others are;
     /// naming them lists them.
+    #[schema(schema_with = described::ports)]
     pub ports: Vec<u16>,
     /// Variables of every command.
+    #[schema(schema_with = described::variables)]
     pub env: BTreeMap<String, String>,
     /// Who commands are inside: `uid` or `uid:gid`.
     #[schema(example = "1000:1000")]
@@ -53,6 +57,7 @@ pub struct CreateSandbox {
     /// Nothing can be written but `/workspace` and `/tmp`.
     pub read_only_root: bool,
     /// Whatever its owner wants to find it by.
+    #[schema(schema_with = described::labels)]
     pub labels: BTreeMap<String, String>,
     /// A snapshot whose files it begins with.
     pub snapshot: Option<String>,
@@ -85,8 +90,7 @@ pub enum NetworkWish {
     /// `none` is its own loopback; `deny` refuses and records everything.
     Simple(SimpleNetwork),
     /// What is allowed, who answers instead, what happens to packets.
-    #[schema(value_type = Object)]
-    Rules(Box<NetworkSpec>),
+    Rules(Rules),
 }
 
 /// A network in one word.
@@ -104,110 +108,15 @@ impl NetworkWish {
         match self {
             Self::Simple(SimpleNetwork::None) => Network::None,
             Self::Simple(SimpleNetwork::Deny) => Network::Managed(Box::default()),
-            Self::Rules(rules) => Network::Managed(rules),
+            Self::Rules(rules) => Network::Managed(rules.0),
         }
-    }
-}
-
-/// Bytes, as a number or as text such as `2g`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]+(\\.[0-9]+)?\\s*([kKmMgGtT]i?[bB]?|[bB])?$")]
-pub struct Size(pub u64);
-
-/// CPU cores, as a number or as text.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]+(\\.[0-9]+)?$")]
-pub struct CpuShare(pub f64);
-
-/// A time, as seconds or as text such as `90s` or `10m`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]+(\\.[0-9]+)?\\s*(ms|s|m|h|d)?$")]
-pub struct Span(pub Duration);
-
-/// `uid` or `uid:gid`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ToSchema)]
-#[schema(value_type = String, pattern = "^[0-9]{1,9}(:[0-9]{1,9})?$")]
-pub struct UserName(pub User);
-
-/// The largest id of a user that every host can map.
-const LARGEST_ID: u32 = 999_999_999;
-
-/// A JSON value that is a number or a text, as text.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum NumberOrText {
-    Number(serde_json::Number),
-    Text(String),
-}
-
-impl NumberOrText {
-    fn text(self) -> String {
-        match self {
-            Self::Number(number) => number.to_string(),
-            Self::Text(text) => text,
-        }
-    }
-}
-
-fn read<'de, D: Deserializer<'de>, T>(
-    deserializer: D,
-    accepted: &str,
-    parse: impl FnOnce(&str) -> Option<T>,
-) -> Result<T, D::Error> {
-    let text = NumberOrText::deserialize(deserializer)
-        .map_err(|_| serde::de::Error::custom(format!("expected {accepted}")))?
-        .text();
-    parse(&text).ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not {accepted}")))
-}
-
-impl<'de> Deserialize<'de> for Size {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a size such as 512m or 2g", |text| Bytes::parse(text).map(|bytes| Self(bytes.0)))
-    }
-}
-
-impl<'de> Deserialize<'de> for CpuShare {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a number of cores such as 0.5", |text| {
-            Cores::parse(text).map(|cores| Self(cores.get()))
-        })
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a time such as 30 (seconds), 500ms or 10m", |text| {
-            <Duration as SettingValue>::parse(text).map(Self)
-        })
-    }
-}
-
-impl Serialize for Span {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_f64(self.0.as_secs_f64())
-    }
-}
-
-impl Serialize for UserName {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{}:{}", self.0.uid, self.0.gid))
-    }
-}
-
-impl<'de> Deserialize<'de> for UserName {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        read(deserializer, "a user such as 1000 or 1000:1000", |text| {
-            let (uid, gid) = text.split_once(':').unwrap_or((text, text));
-            let id = |text: &str| text.parse().ok().filter(|id| *id <= LARGEST_ID);
-            Some(Self(User { uid: id(uid)?, gid: id(gid)? }))
-        })
     }
 }
 
 /// The most characters of a name or label, and of labels and variables.
-const LONGEST_NAME: usize = 256;
-const MOST_LABELS: usize = 64;
-const MOST_VARIABLES: usize = 1024;
+pub(super) const LONGEST_NAME: usize = 256;
+pub(super) const MOST_LABELS: usize = 64;
+pub(super) const MOST_VARIABLES: usize = 1024;
 
 impl CreateSandbox {
     /// Says what is wrong with it before anything is made.
@@ -216,11 +125,11 @@ impl CreateSandbox {
             return Err(ApiError::invalid(format!("project_name is longer than {LONGEST_NAME} characters")));
         }
         let is_long = |(name, value): (&String, &String)| {
-            name.is_empty() || name.len() > LONGEST_NAME || value.len() > LONGEST_NAME
+            name.is_empty() || [name, value].iter().any(|text| text.chars().count() > LONGEST_NAME)
         };
         if self.labels.len() > MOST_LABELS || self.labels.iter().any(is_long) {
             return Err(ApiError::invalid(format!(
-                "labels: at most {MOST_LABELS}, with names and values of 1 to {LONGEST_NAME} bytes"
+                "labels: at most {MOST_LABELS}, with names of 1 to {LONGEST_NAME} characters and values of no more"
             )));
         }
         check_variables(&self.env)?;
@@ -228,7 +137,10 @@ impl CreateSandbox {
             return Err(ApiError::invalid("ports: 0 is no port"));
         }
         if self.snapshot.is_some() && (self.image.is_some() || self.backend.is_some()) {
-            return Err(ApiError::invalid("a snapshot says itself which backend and image it is of"));
+            return Err(ApiError::conflict(
+                "refused",
+                "a snapshot says itself which backend and image it is of",
+            ));
         }
         Ok(())
     }
@@ -277,12 +189,13 @@ fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), ApiError>
 #[serde(default, deny_unknown_fields)]
 pub struct Execute {
     /// The program and its arguments.
-    #[schema(min_items = 1, example = json!(["node", "--version"]))]
+    #[schema(schema_with = described::command, required = true)]
     pub command: Vec<String>,
     /// Where it starts.
-    #[schema(example = "/workspace")]
+    #[schema(schema_with = described::directory)]
     pub workdir: Option<String>,
     /// Variables for this command alone.
+    #[schema(schema_with = described::variables)]
     pub env: BTreeMap<String, String>,
     /// What it reads from stdin.
     pub stdin: String,
@@ -293,19 +206,19 @@ pub struct Execute {
 impl Execute {
     /// What the sandbox is asked for; `usual` is how long its commands may take.
     pub fn request(self, usual: Option<Duration>) -> Result<ExecRequest, ApiError> {
-        if self.command.first().is_none_or(String::is_empty) {
+        let Some(program) = self.command.first() else {
             return Err(ApiError::invalid(
                 "command: name a program and its arguments, such as [\"ls\", \"-l\"]",
             ));
+        };
+        if program.is_empty() {
+            return Err(ApiError::nothing("program", "without a name"));
         }
         if self.command.iter().chain(&self.workdir).any(|text| text.contains('\0')) {
             return Err(ApiError::invalid("command and workdir cannot have a zero byte"));
         }
         check_variables(&self.env)?;
         let timeout = self.timeout.map(|span| span.0).or(usual);
-        if timeout.is_some_and(|timeout| timeout.is_zero()) {
-            return Err(ApiError::invalid("timeout: it has to be more than nothing"));
-        }
         Ok(ExecRequest {
             command: self.command,
             environment: self.env,

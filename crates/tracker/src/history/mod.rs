@@ -1,5 +1,6 @@
 //! What all cycles measured: `roi_history.json`.
 
+mod merge;
 mod questions;
 mod read;
 
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::forecast::{Expected, Forecast, Model, Past, Question, forecast};
 use crate::metrics::is_possible;
 
+pub use merge::{Part, merged};
 pub use questions::{
     ScenarioRank, SynergySummary, rank_scenario_synergy, rank_scenarios, rank_synergy, summarise_synergy,
 };

@@ -9,7 +9,7 @@ use menace_sandbox::docker::{CleanUp, DockerOptions, Inventory, clean_up, lock_p
 use menace_server::keeper::Place;
 use serde::Serialize;
 
-use crate::commands::service::docker_options;
+use crate::calling::docker_options;
 use crate::configuration::Configuration;
 use crate::terminal::note;
 

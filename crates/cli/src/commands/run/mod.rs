@@ -1,6 +1,7 @@
 //! `menace run`: every function of a repository, called.
 
 mod emit;
+mod full;
 mod presets;
 mod report;
 mod tracked;
@@ -37,6 +38,9 @@ use tracked::{pilots, with_worth};
 const USUAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
+    if configuration.settings().docker.docker && arguments.resume.is_none() {
+        return full::run(configuration, arguments);
+    }
     runtime()?.block_on(async {
         let store = open_store(configuration).await?;
         let ended = match &arguments.resume {
@@ -192,7 +196,13 @@ pub(in crate::commands) fn settings(
     modules: &[String],
     (round, seed): (usize, u64),
 ) -> anyhow::Result<RunSettings> {
-    let asked = Asked { files: &arguments.preset_file, count: arguments.preset_count, seed, round };
+    let asked = Asked {
+        files: &arguments.preset_file,
+        count: arguments.preset_count,
+        seed,
+        round,
+        only_these: arguments.only_these_presets,
+    };
     let paths: Vec<String> = targets(inventory, modules)
         .into_iter()
         .map(|target| target.path)

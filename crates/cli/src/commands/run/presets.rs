@@ -20,6 +20,8 @@ pub(super) struct Asked<'a> {
     pub(super) seed: u64,
     /// Which of the runs that follow each other; files take turns.
     pub(super) round: usize,
+    /// Whether nothing is added to them.
+    pub(super) only_these: bool,
 }
 
 /// The presets of a run over these modules.
@@ -39,6 +41,7 @@ pub(super) fn chosen(
         mode: settings.preset_mode,
         count: asked.count.unwrap_or(USUAL_COUNT),
         keywords: keywords(configuration.keyword_profiles())?,
+        only_these: asked.only_these,
     };
     let mut chance = Chance::new(asked.seed, &["presets"]);
     let mut chosen = choose(&choice, modules, |end| chance.below(end));

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use anyhow::Context;
 use async_trait::async_trait;
-use menace_model::sandbox::{SandboxSpec, User};
+use menace_model::sandbox::SandboxSpec;
 use menace_model::settings::{DockerSettings, PoolSettings};
-use menace_sandbox::docker::{DockerBackend, DockerOptions, PoolObserver, PoolOptions};
+use menace_sandbox::docker::{DockerBackend, PoolObserver, PoolOptions};
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, SandboxError};
 use menace_server::cleaning::Cleaning;
@@ -16,9 +16,8 @@ use menace_server::keeper::{Holding, Place, hold};
 use menace_server::sandboxes::{BackendName, Backends, CreateSandbox, Records, ServiceLimits, Starter};
 
 use crate::arguments::Keep;
-use crate::calling::runtime;
+use crate::calling::{container_user, docker_options, runtime};
 use crate::commands::resources::overlays;
-use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 
@@ -91,30 +90,6 @@ fn pool_options(
         active: at(&pool.active_containers, "active_containers.json"),
         usual: (backend == BackendName::Docker).then_some(usual),
     })
-}
-
-/// Who commands in containers are, if somebody says it: `uid` or `uid:gid`. The programs of an image may know a name, menace
-/// does not.
-fn container_user(docker: &DockerSettings) -> Result<Option<User>, UsageError> {
-    let Some(text) = &docker.container_user else { return Ok(None) };
-    let (uid, gid) = text.split_once(':').unwrap_or((text, text));
-    match (uid.parse(), gid.parse()) {
-        (Ok(uid), Ok(gid)) => Ok(Some(User { uid, gid })),
-        _ => Err(UsageError::ContainerUser(text.clone())),
-    }
-}
-
-/// The engine that settings and environment name, for this owner.
-pub(in crate::commands) fn docker_options(docker: &DockerSettings, owner: &str) -> DockerOptions {
-    let mut options = DockerOptions::from_environment(owner);
-    options.image.clone_from(&docker.sandbox_image);
-    if let Some(host) = &docker.docker_host {
-        options.host.clone_from(host);
-    }
-    if docker.docker_tls_verify == Some(true) && docker.docker_cert_path.is_some() {
-        options.tls.clone_from(&docker.docker_cert_path);
-    }
-    options
 }
 
 /// Backends of this machine.

@@ -5,7 +5,7 @@ mod keys;
 mod mcp;
 mod serve;
 
-pub(super) use keep::{docker_options, run as keep};
+pub(super) use keep::run as keep;
 pub(super) use keys::run as keys;
 pub(super) use mcp::run as mcp;
 pub(super) use serve::run as serve;

@@ -21,7 +21,7 @@ settings! {
     /// Run each preset in a container
     docker: bool = "0" {
         env: "SANDBOX_DOCKER",
-        status: Planned,
+        status: Active,
     }
 
     /// Who makes sandboxes of the service that do not say it themselves; --backend of menace serve comes first

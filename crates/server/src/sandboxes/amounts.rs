@@ -1,0 +1,275 @@
+//! Sizes, shares, times and users as callers write them: a number, or a text with a unit. What is read here and what the
+//! document says are the same, so the patterns are beside the code that keeps them.
+
+use std::time::Duration;
+
+use menace_model::sandbox::User;
+use menace_model::settings::{Bytes, SettingValue};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::json;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::described::built;
+
+/// Bytes, as a number or as text such as `2g`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Size(pub u64);
+
+/// CPU cores, as a number or as text.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct CpuShare(pub f64);
+
+/// A time, as seconds or as text such as `90s` or `10m`. It is never nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span(pub Duration);
+
+/// `uid` or `uid:gid`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserName(pub User);
+
+/// The most bytes that can be written as a plain number, and as one with a unit: more than any machine has, and so few that
+/// no unit makes it more than a number can be.
+const MOST_BYTES: u64 = 999_999_999_999_999;
+const MOST_OF_A_UNIT: u64 = 999_999;
+/// The most cores and seconds, and the largest id of a user that every host can map.
+const LARGEST: u32 = 999_999_999;
+
+/// A decimal number above nothing, without zeros before it.
+const ABOVE_NOTHING: &str = r"([1-9][0-9]{0,8}(\.[0-9]{1,9})?|0\.[0-9]{0,8}[1-9])";
+
+/// What is told to whoever writes something else.
+const SIZE: &str = "a size such as 512m or 2g";
+const SHARE: &str = "a number of cores above 0, such as 0.5";
+const SPAN: &str = "a time above 0, such as 30 (seconds), 500ms or 10m";
+const USER: &str = "a user such as 1000 or 1000:1000";
+
+impl Size {
+    fn of_text(text: &str) -> Option<Self> {
+        let (number, unit) = decimal(text)?;
+        let most = if matches!(unit, "" | "b" | "B") { MOST_BYTES } else { MOST_OF_A_UNIT };
+        let is_small = number.split('.').next()?.parse::<u64>().is_ok_and(|whole| whole <= most);
+        // `1 g` as well as `1g`.
+        (is_small && has_few_decimals(number)).then(|| Bytes::parse(text).map(|bytes| Self(bytes.0)))?
+    }
+
+    fn of_number(number: f64) -> Option<Self> {
+        let is_whole = number.fract() == 0.0 && (0.0..=MOST_BYTES as f64).contains(&number);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is whole, not negative, and less than 2^53"
+        )]
+        is_whole.then_some(Self(number as u64))
+    }
+}
+
+impl CpuShare {
+    fn of_text(text: &str) -> Option<Self> {
+        let (number, unit) = above_nothing(text)?;
+        unit.is_empty().then(|| number.parse().ok().map(Self))?
+    }
+
+    fn of_number(number: f64) -> Option<Self> {
+        (number > 0.0 && number <= f64::from(LARGEST)).then_some(Self(number))
+    }
+}
+
+/// The shortest time that there is. What is shorter and not nothing is as long.
+const SHORTEST: Duration = Duration::from_millis(1);
+
+impl Span {
+    fn of_text(text: &str) -> Option<Self> {
+        let (number, unit) = above_nothing(text)?;
+        let is_unit = matches!(unit, "" | "ms" | "s" | "m" | "h" | "d");
+        (is_unit).then(|| <Duration as SettingValue>::parse(&format!("{number}{unit}")))?.map(Self::of)
+    }
+
+    fn of_number(number: f64) -> Option<Self> {
+        let is_possible = number > 0.0 && number <= f64::from(LARGEST);
+        is_possible.then(|| Duration::try_from_secs_f64(number).ok().map(Self::of))?
+    }
+
+    fn of(time: Duration) -> Self {
+        Self(time.max(SHORTEST))
+    }
+}
+
+impl UserName {
+    fn of_text(text: &str) -> Option<Self> {
+        let (uid, gid) = text.split_once(':').unwrap_or((text, text));
+        let id = |text: &str| {
+            let is_id = (1..=9).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+            is_id.then(|| text.parse().ok())?
+        };
+        Some(Self(User { uid: id(uid)?, gid: id(gid)? }))
+    }
+
+    fn of_number(number: f64) -> Option<Self> {
+        let is_id = number.fract() == 0.0 && (0.0..=f64::from(LARGEST)).contains(&number);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "it is whole, not negative, and less than 2^30"
+        )]
+        is_id.then(|| Self(User { uid: number as u32, gid: number as u32 }))
+    }
+}
+
+/// The number at the beginning of a text and the unit after it, between which one space may be.
+fn decimal(text: &str) -> Option<(&str, &str)> {
+    let end = text.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let unit = unit.strip_prefix(' ').unwrap_or(unit);
+    let is_word = unit.bytes().all(|byte| byte.is_ascii_alphabetic());
+    (number.starts_with(|one: char| one.is_ascii_digit()) && is_word).then_some((number, unit))
+}
+
+fn has_few_decimals(number: &str) -> bool {
+    number.split_once('.').is_none_or(|(_, decimals)| {
+        (1..=9).contains(&decimals.len()) && decimals.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// The same for a number as [`ABOVE_NOTHING`] says it, with the unit directly after it.
+fn above_nothing(text: &str) -> Option<(&str, &str)> {
+    let (number, unit) = decimal(text).filter(|_| !text.contains(' '))?;
+    let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
+    let is_above = match whole {
+        "0" => decimals.ends_with(|one: char| one != '0'),
+        _ => !whole.starts_with('0') && whole.len() <= 9,
+    };
+    (is_above && has_few_decimals(number)).then_some((number, unit))
+}
+
+/// What callers write.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum NumberOrText {
+    Number(f64),
+    Text(String),
+}
+
+fn read<'de, D: Deserializer<'de>, T>(
+    deserializer: D,
+    accepted: &str,
+    of_number: impl FnOnce(f64) -> Option<T>,
+    of_text: impl FnOnce(&str) -> Option<T>,
+) -> Result<T, D::Error> {
+    let written = NumberOrText::deserialize(deserializer)
+        .map_err(|_| serde::de::Error::custom(format!("expected {accepted}")))?;
+    let (read, text) = match written {
+        NumberOrText::Number(number) => (of_number(number), number.to_string()),
+        NumberOrText::Text(text) => (of_text(&text), text),
+    };
+    read.ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not {accepted}")))
+}
+
+/// What a caller may write, for the document.
+fn described(number: &serde_json::Value, pattern: &str, description: &str) -> RefOr<Schema> {
+    let text = json!({ "type": "string", "pattern": format!("^{pattern}$") });
+    let either = json!({ "oneOf": [number, text], "description": description });
+    built(&either)
+}
+
+macro_rules! written_as {
+    ($($type:ident: $accepted:ident, $number:expr, $pattern:expr;)+) => {$(
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                read(deserializer, $accepted, Self::of_number, Self::of_text)
+            }
+        }
+
+        impl PartialSchema for $type {
+            fn schema() -> RefOr<Schema> {
+                described(&$number, &$pattern, $accepted)
+            }
+        }
+
+        impl ToSchema for $type {}
+    )+};
+}
+
+written_as! {
+    Size: SIZE, json!({ "type": "integer", "minimum": 0, "maximum": MOST_BYTES }),
+        format!("({}|{})", r"[0-9]{1,15}(\.[0-9]{1,9})?( ?[bB])?", r"[0-9]{1,6}(\.[0-9]{1,9})? ?[kKmMgGtT][iI]?[bB]?");
+    CpuShare: SHARE, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": LARGEST }), ABOVE_NOTHING;
+    Span: SPAN, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": LARGEST }),
+        format!("{ABOVE_NOTHING}(ms|s|m|h|d)?");
+    UserName: USER, json!({ "type": "integer", "minimum": 0, "maximum": LARGEST }), "[0-9]{1,9}(:[0-9]{1,9})?";
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0.as_secs_f64())
+    }
+}
+
+impl Serialize for UserName {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{}:{}", self.0.uid, self.0.gid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::DeserializeOwned;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn of<T: DeserializeOwned>(value: Value) -> Option<T> {
+        serde_json::from_value(value).ok()
+    }
+
+    #[test]
+    fn sizes_are_numbers_or_have_a_unit() {
+        for (value, bytes) in [
+            (json!("2g"), Some(2 << 30)),
+            (json!("512m"), Some(512 << 20)),
+            (json!("1.5 GiB"), Some(3 << 29)),
+            (json!(4096), Some(4096)),
+            (json!("0"), Some(0)),
+            (json!("999999t"), Some(999_999 << 40)),
+            (json!("1000000t"), None),
+            (json!("1000000000000000"), None),
+            (json!("-1"), None),
+            (json!(1.5), None),
+            (json!("1.5.5m"), None),
+            (json!("1."), None),
+            (json!(" 1g"), None),
+            (json!("g"), None),
+            (json!(true), None),
+        ] {
+            assert_eq!(of::<Size>(value.clone()).map(|size| size.0), bytes, "{value}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_no_share_and_no_time() {
+        for nothing in [json!("0"), json!("0.0"), json!(0), json!(-1), json!("-1"), json!("01"), json!("1e3")]
+        {
+            assert_eq!(of::<CpuShare>(nothing.clone()), None, "{nothing}");
+            assert_eq!(of::<Span>(nothing.clone()), None, "{nothing}");
+        }
+        assert_eq!(of::<CpuShare>(json!("0.5")), Some(CpuShare(0.5)));
+        assert_eq!(of::<CpuShare>(json!(1.25)), Some(CpuShare(1.25)));
+        for (value, milliseconds) in
+            [(json!(90), 90_000), (json!("10m"), 600_000), (json!("0.25"), 250), (json!("0.0001ms"), 1)]
+        {
+            let time = of::<Span>(value.clone()).map(|span| span.0);
+            assert_eq!(time, Some(Duration::from_millis(milliseconds)), "{value}");
+        }
+    }
+
+    #[test]
+    fn users_are_ids() {
+        let user = |value: Value| of::<UserName>(value).map(|name| (name.0.uid, name.0.gid));
+        assert_eq!(user(json!("1000")), Some((1000, 1000)));
+        assert_eq!(user(json!("7:8")), Some((7, 8)));
+        assert_eq!(user(json!(5)), Some((5, 5)));
+        for wrong in [json!("root"), json!("+1"), json!("1:"), json!(-1), json!("1234567890"), json!(null)] {
+            assert_eq!(user(wrong.clone()), None, "{wrong}");
+        }
+    }
+}

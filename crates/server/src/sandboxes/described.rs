@@ -1,0 +1,100 @@
+//! Schemas that attributes cannot say, written as JSON.
+
+use serde_json::{Value, json};
+use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, SchemaType};
+use utoipa::openapi::{RefOr, Schema};
+
+use super::wanted::{LONGEST_NAME, MOST_LABELS, MOST_VARIABLES};
+
+/// Any text without a zero byte, as programs take it.
+const WITHOUT_ZERO: &str = r"^[^\x00]*$";
+
+/// A schema as it is written. Those of lists are put together here: read by itself, a list is an object without items.
+pub(super) fn built(written: &Value) -> RefOr<Schema> {
+    let several = |name: &str| written[name].as_array().map(|all| all.iter().map(built).collect::<Vec<_>>());
+    if written["type"] == "array" {
+        let list = ArrayBuilder::new().items(built(&written["items"]));
+        let least = written["minItems"].as_u64().and_then(|least| usize::try_from(least).ok());
+        return list.min_items(least).build().into();
+    }
+    let description = written["description"].as_str();
+    if let Some(all) = several("oneOf") {
+        let either = all.into_iter().fold(OneOfBuilder::new(), OneOfBuilder::item);
+        return Schema::OneOf(either.description(description).build()).into();
+    }
+    if let Some(all) = several("anyOf") {
+        let either = all.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item);
+        return Schema::AnyOf(either.description(description).build()).into();
+    }
+    if written.get("type").is_none() {
+        let anything = ObjectBuilder::new().schema_type(SchemaType::AnyValue);
+        return anything.description(description).build().into();
+    }
+    let mut rest = written.clone();
+    let properties = rest.as_object_mut().and_then(|fields| fields.remove("properties"));
+    let mut object: Object = serde_json::from_value(rest).expect("a schema is written as one");
+    for (name, property) in properties.iter().filter_map(Value::as_object).flatten() {
+        object.properties.insert(name.clone(), built(property));
+    }
+    Schema::Object(object).into()
+}
+
+/// Variables that a program can have.
+pub(super) fn variables() -> RefOr<Schema> {
+    built(&json!({
+        "type": "object",
+        "description": "Variables, by their names.",
+        "propertyNames": { "type": "string", "pattern": r"^[^=\x00]+$" },
+        "additionalProperties": { "type": "string", "pattern": WITHOUT_ZERO },
+        "maxProperties": MOST_VARIABLES,
+    }))
+}
+
+/// Labels.
+pub(super) fn labels() -> RefOr<Schema> {
+    built(&json!({
+        "type": "object",
+        "description": "Whatever its owner wants to find it by.",
+        "propertyNames": { "type": "string", "minLength": 1, "maxLength": LONGEST_NAME },
+        "additionalProperties": { "type": "string", "maxLength": LONGEST_NAME },
+        "maxProperties": MOST_LABELS,
+    }))
+}
+
+/// The same, or nothing.
+pub(crate) fn labels_or_nothing() -> RefOr<Schema> {
+    Schema::OneOf(OneOfBuilder::new().item(built(&json!({ "type": "null" }))).item(labels()).build()).into()
+}
+
+/// A program and its arguments.
+pub(super) fn command() -> RefOr<Schema> {
+    let word = json!({ "type": "string", "pattern": WITHOUT_ZERO });
+    let described = built(&json!({ "type": "array", "items": word, "minItems": 1 }));
+    let RefOr::T(Schema::Array(mut list)) = described else { return described };
+    list.description = Some("The program and its arguments.".into());
+    list.example = Some(json!(["node", "--version"]));
+    RefOr::T(Schema::Array(list))
+}
+
+/// A directory inside, or nothing.
+pub(super) fn directory() -> RefOr<Schema> {
+    built(&json!({
+        "type": ["string", "null"],
+        "description": "Where it starts.",
+        "pattern": WITHOUT_ZERO,
+        "examples": ["/workspace"],
+    }))
+}
+
+/// Ports on which programs listen.
+pub(super) fn ports() -> RefOr<Schema> {
+    let described =
+        built(&json!({ "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": 65535 } }));
+    let RefOr::T(Schema::Array(mut list)) = described else { return described };
+    list.description = Some(
+        "Ports on which programs inside will listen. They are reached below `/api/sandboxes/{id}/ports/{port}/`, as others \
+         are; naming them lists them. Nothing is opened on the host."
+            .into(),
+    );
+    RefOr::T(Schema::Array(list))
+}

@@ -1,0 +1,193 @@
+//! The rules of a network as callers send them: what the model reads, less what only the owner of the host may say, and all
+//! of it described. The model knows nothing of documents, so they are written here, beside each other.
+
+use menace_model::network::NetworkSpec;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+
+use super::described::built;
+
+/// What a sandbox may reach, who answers instead, what happens to packets.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(transparent)]
+pub struct Rules(pub Box<NetworkSpec>);
+
+impl<'de> Deserialize<'de> for Rules {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let spec = Box::<NetworkSpec>::deserialize(deserializer)?;
+        let rules = spec.mocks.iter().flat_map(|mocks| &mocks.rules);
+        // Whoever may make sandboxes may not therefore read the files of the host.
+        match rules.filter_map(|rule| rule.respond.file.as_ref()).next() {
+            Some(file) => Err(serde::de::Error::custom(format!(
+                "respond: an answer cannot come from a file of the host ({}); send it as body or json",
+                file.display()
+            ))),
+            None => Ok(Self(spec)),
+        }
+    }
+}
+
+impl ToSchema for Rules {}
+
+impl PartialSchema for Rules {
+    fn schema() -> RefOr<Schema> {
+        let schema = object(json!({
+            "allow": list(&destination()),
+            "mocks": or_nothing(&mocks()),
+            "shape": shape(),
+            "shaper": { "type": "string", "enum": ["menace", "netem"] },
+            "seed": whole(u64::MAX),
+            "resolver": {
+                "type": ["string", "null"],
+                "pattern": format!("^{OF_IPV4}:{PORT}$"),
+                "description": "The name server to ask: an address with its port.",
+            },
+        }));
+        built(&schema)
+    }
+}
+
+/// An address of version 4, a name, and a port.
+const OF_IPV4: &str =
+    r"((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
+const NAME: &str = r"(\*\.)?[a-z_][a-z0-9_-]{0,62}(\.[a-z_][a-z0-9_-]{0,62}){0,3}";
+const PORT: &str = "([1-9][0-9]{0,3}|[1-5][0-9]{4})";
+
+/// An object with these fields, none of which is needed, and no others.
+fn object(properties: Value) -> Value {
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+fn list(items: &Value) -> Value {
+    json!({ "type": "array", "items": items })
+}
+
+fn or_nothing(schema: &Value) -> Value {
+    json!({ "oneOf": [{ "type": "null" }, schema] })
+}
+
+fn whole(most: u64) -> Value {
+    json!({ "type": "integer", "minimum": 0, "maximum": most })
+}
+
+fn text_or_nothing() -> Value {
+    json!({ "type": ["string", "null"] })
+}
+
+fn texts_by_name() -> Value {
+    json!({ "type": "object", "additionalProperties": { "type": "string" } })
+}
+
+fn hosts() -> String {
+    format!(r"(\*|{NAME}|{OF_IPV4}(/([12]?[0-9]|3[0-2]))?)")
+}
+
+fn destination() -> Value {
+    let pattern = format!("^{}(:{PORT})?$", hosts());
+    json!({ "anyOf": [{ "type": "string", "pattern": pattern }, { "type": "string", "format": "ipv6" }],
+        "description": "Hosts and a port, such as api.example.com:443, *.example.com, 10.0.0.0/8 or [2001:db8::1]:80." })
+}
+
+/// Durations as they are read there; longer ones are refused by whoever makes the network.
+fn duration() -> Value {
+    let text = json!({ "type": "string", "pattern": r"^[0-9]{1,6}(\.[0-9]{1,6})?(us|ms|s|m|h)?$" });
+    json!({ "oneOf": [{ "type": "number", "minimum": 0, "maximum": 3600 }, text],
+        "description": "Such as 200ms or 1.5s; a number is seconds." })
+}
+
+fn link() -> Value {
+    let share = json!({ "type": "number", "description": "A share from 0 to 1." });
+    object(json!({
+        "delay": duration(),
+        "jitter": duration(),
+        "distribution": { "type": "string", "enum": ["uniform", "normal", "exponential"] },
+        "loss": share,
+        "duplicate": share,
+        "reorder": share,
+        "rate": or_nothing(&whole(u64::MAX)),
+    }))
+}
+
+fn shape() -> Value {
+    let mut window = object(json!({ "from": duration(), "until": duration() }));
+    window["required"] = json!(["from", "until"]);
+    let host = json!({ "type": "string", "pattern": format!("^{}$", hosts()) });
+    object(json!({ "out": link(), "in": link(), "partition": list(&host), "window": or_nothing(&window) }))
+}
+
+fn mocks() -> Value {
+    let rule = object(json!({
+        "host": text_or_nothing(),
+        "port": or_nothing(&whole(u16::MAX.into())),
+        "method": text_or_nothing(),
+        "path": text_or_nothing(),
+        "query": texts_by_name(),
+        "headers": texts_by_name(),
+        "body": text_or_nothing(),
+        "respond": answer(),
+    }));
+    object(json!({
+        "rules": list(&rule),
+        "fallback": { "type": "string", "enum": ["refuse", "plausible"] },
+        "fields": { "type": "object" },
+        "drift": { "type": "number" },
+    }))
+}
+
+fn answer() -> Value {
+    let faults = ["reset", "stall", "truncate", "corrupt", "unavailable", "unauthorized", "forbidden"];
+    object(json!({
+        "status": or_nothing(&whole(u16::MAX.into())),
+        "headers": texts_by_name(),
+        "body": text_or_nothing(),
+        "json": { "description": "A body of JSON, whatever it is." },
+        "file": { "type": "null", "description": "Files of the host cannot be sent." },
+        "delay": or_nothing(&duration()),
+        "fault": or_nothing(&json!({ "type": "string", "enum": faults })),
+        "fail_every": or_nothing(&whole(u64::MAX)),
+        "fail_on": list(&whole(u64::MAX)),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_document_says_is_read() {
+        let all = json!({
+            "allow": ["api.example.com:443", "*.example.com", "*", "10.0.0.0/8:80", "2001:db8::1"],
+            "mocks": { "rules": [{ "host": "a", "respond": { "json": 1, "delay": "200ms", "fault": "reset" } }] },
+            "shape": { "out": { "delay": 0.5, "loss": 0.1 }, "window": { "from": 0, "until": "2s" } },
+            "shaper": "menace", "seed": u64::MAX, "resolver": "127.0.0.1:53",
+        });
+        let rules: Rules = serde_json::from_value(all).unwrap();
+        assert_eq!(rules.0.allow.len(), 5);
+    }
+
+    #[test]
+    fn files_of_the_host_are_not_for_callers() {
+        let rules = json!({ "mocks": { "rules": [{ "respond": { "file": "/etc/shadow" } }] } });
+        let error = serde_json::from_value::<Rules>(rules).unwrap_err().to_string();
+        assert!(error.contains("cannot come from a file of the host"), "{error}");
+    }
+
+    #[test]
+    fn every_field_of_the_model_is_described() {
+        let schema = serde_json::to_value(Rules::schema()).unwrap();
+        let model = serde_json::to_value(NetworkSpec {
+            resolver: Some(([127, 0, 0, 1], 53).into()),
+            ..NetworkSpec::default()
+        });
+        for name in model.unwrap().as_object().unwrap().keys() {
+            assert!(schema["properties"][name].is_object(), "{name} is not described");
+        }
+        assert_eq!(schema["additionalProperties"], false);
+        let rules = &schema["properties"]["mocks"]["oneOf"][1]["properties"]["rules"];
+        assert_eq!(rules["items"]["additionalProperties"], false, "{rules}");
+    }
+}

@@ -1,0 +1,133 @@
+//! Several histories as one cycle: what containers measured, each under a preset of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Cycle, History, Measured, Tracked};
+use crate::statistics::mean;
+
+/// What one of them measured.
+#[derive(Debug, Clone, Copy)]
+pub struct Part<'a> {
+    /// Its history, of which the last cycle counts.
+    pub history: &'a History,
+    /// The scenario that it was compared with, and that another part has measured for all.
+    pub compared_with: Option<&'a str>,
+}
+
+impl Part<'_> {
+    fn takes(&self, scenario: &str) -> bool {
+        self.compared_with != Some(scenario)
+    }
+}
+
+/// One cycle of all of them: each scenario as its part measured it, and of everything else the mean.
+pub fn merged(parts: &[Part<'_>], run: String, at_ms: i64) -> Cycle {
+    let names: BTreeSet<&String> = parts.iter().flat_map(|part| part.history.modules.keys()).collect();
+    let levels: Vec<f64> = parts.iter().filter_map(|part| part.history.roi_levels.last().copied()).collect();
+    Cycle {
+        at_ms,
+        run,
+        roi: mean(&levels),
+        modules: names.into_iter().filter_map(|name| module(parts, name)).collect(),
+        scenarios: scenarios(parts)
+            .into_iter()
+            .map(|(name, roi)| Measured { name, roi, ..Measured::default() })
+            .collect(),
+        metrics: metrics(parts.iter().map(|part| &part.history.metrics_history)),
+        predicted_roi: None,
+        predicted_metrics: BTreeMap::new(),
+    }
+}
+
+fn module(parts: &[Part<'_>], name: &str) -> Option<Measured> {
+    let found: Vec<(&Part<'_>, &Tracked)> =
+        parts.iter().filter_map(|part| Some((part, part.history.modules.get(name)?))).collect();
+    let mean_of_last = |values: fn(&Tracked) -> &Vec<f64>| {
+        mean(&found.iter().filter_map(|(_, tracked)| values(tracked).last().copied()).collect::<Vec<_>>())
+    };
+    let mut scenarios = BTreeMap::new();
+    for (part, tracked) in &found {
+        let own = tracked.scenarios.iter().filter(|(scenario, _)| part.takes(scenario));
+        scenarios.extend(own.filter_map(|(scenario, levels)| Some((scenario.clone(), *levels.last()?))));
+    }
+    Some(Measured {
+        name: name.to_owned(),
+        roi: mean_of_last(|tracked| &tracked.levels)?,
+        raroi: mean_of_last(|tracked| &tracked.raroi),
+        scenarios: scenarios.into_iter().collect(),
+        metrics: metrics(found.iter().map(|(_, tracked)| &tracked.metrics)),
+        entropy: mean_of_last(|tracked| &tracked.entropy),
+    })
+}
+
+/// The last ROI of each scenario, from the part that has it as its own.
+fn scenarios(parts: &[Part<'_>]) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    for part in parts {
+        let own = part.history.scenarios.iter().filter(|(scenario, _)| part.takes(scenario));
+        found.extend(own.filter_map(|(scenario, tracked)| Some((scenario.clone(), *tracked.levels.last()?))));
+    }
+    found
+}
+
+/// The mean of each metric over those that measured it.
+fn metrics<'a>(all: impl Iterator<Item = &'a BTreeMap<String, Vec<Option<f64>>>>) -> BTreeMap<String, f64> {
+    let mut seen: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for (name, values) in all.flatten() {
+        if let Some(value) = values.last().copied().flatten() {
+            seen.entry(name.clone()).or_default().push(value);
+        }
+    }
+    seen.into_iter().filter_map(|(name, values)| Some((name, mean(&values)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn measured(roi: f64, scenario: &str, normal: f64) -> History {
+        let scenarios = [(scenario, roi), ("normal", normal)];
+        let of = |(name, roi): (&str, f64)| Measured { name: name.into(), roi, ..Measured::default() };
+        let mut history = History::default();
+        history.update(Cycle {
+            roi: Some(roi),
+            modules: vec![Measured {
+                name: "a.py".into(),
+                roi,
+                scenarios: scenarios.map(|(name, roi)| (name.to_owned(), roi)).to_vec(),
+                metrics: [("security_score".to_owned(), roi)].into(),
+                ..Measured::default()
+            }],
+            scenarios: scenarios.into_iter().map(of).collect(),
+            metrics: [("security_score".to_owned(), roi)].into(),
+            ..Cycle::default()
+        });
+        history
+    }
+
+    #[test]
+    fn each_scenario_comes_from_its_own_part_and_the_rest_is_the_mean() {
+        let (normal, hostile) = (measured(0.8, "normal", 0.8), measured(0.4, "hostile_input", 0.1));
+        let parts = [
+            Part { history: &normal, compared_with: None },
+            Part { history: &hostile, compared_with: Some("normal") },
+        ];
+        let cycle = merged(&parts, "r".into(), 7);
+        assert!(cycle.roi.is_some_and(|roi| (roi - 0.6).abs() < 1e-9), "{:?}", cycle.roi);
+        let scenarios: Vec<(&str, f64)> =
+            cycle.scenarios.iter().map(|one| (one.name.as_str(), one.roi)).collect();
+        assert_eq!(scenarios, [("hostile_input", 0.4), ("normal", 0.8)]);
+        let module = &cycle.modules[0];
+        assert_eq!(module.scenarios, [("hostile_input".to_owned(), 0.4), ("normal".to_owned(), 0.8)]);
+        assert!((cycle.metrics["security_score"] - 0.6).abs() < 1e-9);
+        let mut host = History::default();
+        assert_eq!(host.update(cycle), Vec::<String>::new());
+        assert_eq!(host.cycles.len(), 1);
+    }
+
+    #[test]
+    fn of_nothing_there_is_nothing() {
+        let cycle = merged(&[], String::new(), 0);
+        assert_eq!((cycle.roi, cycle.modules.len(), cycle.scenarios.len()), (None, 0, 0));
+    }
+}

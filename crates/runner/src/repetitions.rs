@@ -88,12 +88,18 @@ impl Twins {
         let ended = outcome.as_ref().map_or(true, |one| one.verdict.kind != OutcomeKind::Timeout);
         if let (true, Some(twin)) = (ended, &twin) {
             twin.abort();
+            // It was slow, and another one of the section may not end.
+            self.forget(call);
         }
         (outcome.map(|outcome| vec![outcome]), twin.filter(|_| !ended))
     }
 
     fn is_first_of(&self, call: &Call) -> bool {
         self.sections.lock().unwrap_or_else(PoisonError::into_inner).insert(call.section())
+    }
+
+    fn forget(&self, call: &Call) {
+        self.sections.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.section());
     }
 }
 
@@ -169,6 +175,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn one_of_a_section_is_enough() {
         let twins = Twins::default();
+        assert!(made(DISTURBED, 4, &twins).await.2.is_none(), "it is slow, and ends");
         assert!(made(DISTURBED, 3600, &twins).await.2.is_some());
         assert!(made(DISTURBED, 3600, &twins).await.2.is_none());
     }

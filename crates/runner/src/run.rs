@@ -201,6 +201,10 @@ fn digest(plan: &Plan) -> String {
 /// Calls that are made together, with their numbers.
 type Batch = Vec<(usize, Call)>;
 
+fn waits_for_others(batch: &[(usize, Call)]) -> bool {
+    batch.iter().any(|(_, call)| call.circumstances.disturbs_network())
+}
+
 /// What came of them, and one that was made once more meanwhile.
 struct Finished {
     batch: Batch,
@@ -263,7 +267,7 @@ impl Execution<'_> {
             if batch.is_empty() {
                 continue;
             }
-            self.waiting += usize::from(waiting);
+            self.waiting += usize::from(waits_for_others(&batch));
             let (executor, twins) = (Arc::clone(surroundings.executor), self.repetitions.twins());
             under_way.spawn(async move {
                 let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
@@ -289,11 +293,12 @@ impl Execution<'_> {
     /// The next calls that can be made together: of one module, under one preset.
     fn next_batch(&mut self, number: &mut usize, surroundings: &Surroundings<'_>) -> Batch {
         let mut batch = Batch::new();
-        while let Some(planned) = self.plan.calls.get(*number) {
+        let preset = self.plan.calls.get(*number).map(|planned| planned.preset);
+        // There is room for calls of this preset. Whether there is for those of the next is not known.
+        while let Some(planned) = self.plan.calls.get(*number).filter(|one| Some(one.preset) == preset) {
             let fits = batch.first().is_none_or(|(first, call)| {
                 let of_first = &self.plan.calls[*first];
-                of_first.preset == planned.preset
-                    && of_first.purpose.goes_with(planned.purpose)
+                of_first.purpose.goes_with(planned.purpose)
                     && call.module == self.planning.targets[planned.target].module
                     // What waits for others need not wait for each other.
                     && !(call.needs_world || needs_world(&self.planning.targets[planned.target]))
@@ -353,7 +358,7 @@ impl Execution<'_> {
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
         let Finished { batch, outcomes, twin } =
             finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
-        self.waiting -= usize::from(batch.iter().any(|(_, call)| call.circumstances.disturbs_network()));
+        self.waiting -= usize::from(waits_for_others(&batch));
         if let (Some(twin), [(number, _)]) = (twin, &batch[..]) {
             self.repetitions.keep(*number, twin);
         }

@@ -61,10 +61,8 @@ impl Pooled {
                 before.push(event);
             }
         };
-        match tokio::time::timeout(PROMPT, found).await {
-            Ok(found) => found,
-            Err(_) => panic!("{what} did not happen after {before:?}"),
-        }
+        let found = tokio::time::timeout(PROMPT, found).await;
+        found.unwrap_or_else(|_| panic!("{what} did not happen after {before:?}"))
     }
 
     async fn until_waiting(&mut self, count: usize) {

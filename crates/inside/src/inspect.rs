@@ -76,7 +76,7 @@ fn is_whole_disk(directory: &Path) -> bool {
         let mut fields = line.split(' ').skip(3);
         Some((fields.next()? == "/", fields.next()? == directory.as_os_str()))
     };
-    let seen = mounts.lines().filter_map(of_mount).filter(|(_, is_here)| *is_here).last();
+    let seen = mounts.lines().filter_map(of_mount).rfind(|(_, is_here)| *is_here);
     seen.is_some_and(|(is_whole, _)| is_whole)
 }
 

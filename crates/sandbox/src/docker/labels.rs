@@ -96,7 +96,7 @@ mod tests {
         let stale = Stale { owner: "me", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
         assert!(stale.is_stale(&made("sb-old")), "this process has made it and does not know it");
         assert!(!stale.is_stale(&made("sb-kept")));
-        let young = Stale { lifetime: Some(Duration::from_secs(60)), ..stale };
+        let young = Stale { lifetime: Some(Duration::from_mins(1)), ..stale };
         assert!(!young.is_stale(&made("sb-old")), "somebody may be about to use it");
         assert!(young.is_stale(&made("sb-listed")), "whoever wrote it down is gone");
         let foreign =

@@ -107,7 +107,7 @@ fn what_waits_too_long_goes() {
     shared.lock().learn(key(2), SandboxSpec::default(), "i", now);
     fill(&shared, now);
     let later = now + Duration::from_secs(11);
-    shared.lock().learn(key(1), SandboxSpec::default(), "i", later - Duration::from_secs(5));
+    shared.lock().learn(key(1), SandboxSpec::default(), "i", now + Duration::from_secs(6));
     let gone = shared.lock().expired(later, idle, lifetime);
     assert_eq!(gone.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [Removal::Idle]);
     assert_eq!(fill(&shared, later), 0, "nobody asks for that kind any more");

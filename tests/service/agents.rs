@@ -1,8 +1,9 @@
 //! Agents: what they change is taken out, and models have tools.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 
-use menace_tests::Invocation;
+use menace_tests::{Invocation, menace_binary};
 use serde_json::{Value, json};
 
 #[test]
@@ -81,4 +82,73 @@ fn a_model_has_sandboxes_as_tools() {
     assert_eq!(said, "exit code 0\n--- stdout\n42\n");
     session(call(1, "destroy_sandbox", &json!({ "sandbox_id": id })));
     assert_eq!(session(call(1, "execute", &run))[0]["result"]["isError"], true);
+}
+
+/// `menace mcp --port 0`, which ends with the test.
+struct OverHttp {
+    process: std::process::Child,
+    address: String,
+}
+
+impl OverHttp {
+    fn start(directory: &std::path::Path) -> Self {
+        let mut process = std::process::Command::new(menace_binary())
+            .args(["mcp", "--port", "0", "--data-dir"])
+            .arg(directory.join("data"))
+            .current_dir(directory)
+            .env("HOME", directory)
+            .stdin(std::process::Stdio::null())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let line = lines.find(|line| line.contains("http://")).expect("it says where it listens");
+        let address = line.split("http://").nth(1).unwrap().trim_end_matches("/mcp").to_owned();
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, address }
+    }
+
+    fn send(&self, headers: &[(&str, &str)], message: &Value) -> menace_tests::http::Answer {
+        let json = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
+        let headers: Vec<_> = json.into_iter().chain(headers.iter().copied()).collect();
+        menace_tests::http::ask(&self.address, "POST", "/mcp", &headers, message.to_string().as_bytes())
+    }
+
+    fn call(&self, method: &str, parameters: &Value) -> Value {
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": parameters });
+        self.send(&[], &message).json()["result"].clone()
+    }
+
+    fn tool(&self, name: &str, arguments: &Value) -> Value {
+        self.call("tools/call", &json!({ "name": name, "arguments": arguments }))
+    }
+}
+
+impl Drop for OverHttp {
+    fn drop(&mut self) {
+        let id = rustix::process::Pid::from_child(&self.process);
+        if rustix::process::kill_process(id, rustix::process::Signal::TERM).is_ok() {
+            drop(self.process.wait());
+        }
+    }
+}
+
+#[test]
+fn a_model_has_the_same_tools_over_http() {
+    let directory = tempfile::tempdir().unwrap();
+    let model = OverHttp::start(directory.path());
+    let begun = model.call("initialize", &json!({ "protocolVersion": "2025-03-26", "capabilities": {} }));
+    assert_eq!(begun["protocolVersion"], "2025-03-26", "{begun}");
+    let noted = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    assert_eq!(model.send(&[], &noted).status, 202, "a notification has no answer");
+    assert!(model.call("tools/list", &json!({}))["tools"].as_array().unwrap().len() >= 8);
+    let made = model.tool("create_sandbox", &json!({ "project_name": "model" }));
+    let id = serde_json::from_str::<Value>(made["content"][0]["text"].as_str().unwrap()).unwrap();
+    let id = id["sandbox_id"].clone();
+    let run = json!({ "sandbox_id": id, "command": ["python3", "-c", "print(6 * 7)"] });
+    assert_eq!(model.tool("execute", &run)["content"][0]["text"], "exit code 0\n--- stdout\n42\n");
+    assert_eq!(model.tool("destroy_sandbox", &json!({ "sandbox_id": id }))["isError"], false);
+    assert_eq!(model.tool("execute", &run)["isError"], true);
+    let page = model.send(&[("Origin", "https://example.com")], &noted);
+    assert_eq!(page.status, 403, "a page in a browser has no tools");
 }

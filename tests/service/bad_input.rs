@@ -18,6 +18,10 @@ fn sandboxes_that_cannot_be_are_refused() {
         (json!({ "project_name": "x".repeat(300) }), 422, "project_name"),
         (json!({ "env": { "A=B": "c" } }), 422, "env"),
         (json!({ "ports": [0] }), 422, "port"),
+        (json!({ "cpu_limit": "0" }), 422, "above 0"),
+        (json!({ "timeout": "0" }), 422, "above 0"),
+        (json!({ "ttl": 0 }), 422, "above 0"),
+        (json!({ "network": { "more": 1 } }), 422, "unknown field `more`"),
         (json!({ "image": "ubuntu" }), 409, "image"),
         (json!({ "snapshot": "sn-1" }), 404, "snapshot"),
         (json!([]), 422, "object"),
@@ -34,12 +38,24 @@ fn sandboxes_that_cannot_be_are_refused() {
 }
 
 #[test]
+fn answers_of_mocks_are_not_files_of_the_host() {
+    let server = Server::start();
+    let sandbox = server.sandbox(&json!({ "network": "deny" }));
+    let rules = json!({ "mocks": { "rules": [{ "host": "a", "respond": { "file": "/etc/hostname" } }] } });
+    let refused = server.send("PUT", &format!("{sandbox}/network"), &rules);
+    assert_eq!((refused.status, refused.code()), (422, "invalid_request".to_owned()), "{}", refused.text());
+    assert!(refused.text().contains("file of the host"), "{}", refused.text());
+    assert_eq!(server.send("POST", "/api/sandboxes", &json!({ "network": rules })).status, 422);
+}
+
+#[test]
 fn commands_that_cannot_be_are_refused() {
     let server = Server::start();
     let sandbox = server.sandbox(&json!({}));
     let execute = |body: &Value| server.send("POST", &format!("{sandbox}/execute"), body);
     for (body, status, code) in [
         (json!({ "command": [] }), 422, "invalid_request"),
+        (json!({ "command": [""] }), 404, "program_not_found"),
         (json!({ "command": ["echo", "a\u{0}b"] }), 422, "invalid_request"),
         (json!({ "command": "ls" }), 422, "invalid_request"),
         (json!({ "command": ["no-such-program"] }), 404, "program_not_found"),

@@ -1,5 +1,11 @@
 //! The service with containers: the same requests, and sandboxes that outlive whoever holds them.
 
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
 use menace_tests::{Server, docker_options};
 use serde_json::json;
 
@@ -38,8 +44,104 @@ fn the_same_requests_work_with_containers_which_outlive_whoever_holds_them() {
 fn without_an_engine_that_is_said() {
     let missing = [("DOCKER_HOST", "unix:///nowhere/docker.sock")];
     let server = Server::with_variables(&[], &missing);
-    let refused = server.send("POST", "/api/sandboxes", &json!({ "backend": "docker" }));
-    assert!(refused.status >= 500 || refused.status == 409, "{}", refused.text());
-    assert!(refused.text().contains("hint"), "{}", refused.text());
+    for refused in [
+        server.send("POST", "/api/sandboxes", &json!({ "backend": "docker" })),
+        server.ask("GET", "/api/capabilities?backend=docker"),
+    ] {
+        assert_eq!((refused.status, refused.code()), (409, "unsupported".to_owned()), "{}", refused.text());
+        let error = &refused.json()["error"];
+        assert!(error["message"].as_str().unwrap().contains("unix:///nowhere/docker.sock"), "{error}");
+        assert!(error["hint"].as_str().unwrap().contains("start dockerd"), "{error}");
+    }
     assert_eq!(server.ask("GET", "/readyz").status, 200, "the usual backend goes on");
+}
+
+#[test]
+fn a_container_that_somebody_removed_is_gone() {
+    let Some(options) = docker_options() else { return };
+    let variables =
+        [("DOCKER_HOST", options.host.as_str()), ("MENACE_SANDBOX_IMAGE", options.image.as_str())];
+    let server = Server::with_variables(&["--backend", "docker"], &variables);
+    let sandbox = server.sandbox(&json!({}));
+    let container = server.ask("GET", &sandbox).json()["container_id"].as_str().unwrap().to_owned();
+    let mut engine = UnixStream::connect(options.host.trim_start_matches("unix://")).unwrap();
+    write!(engine, "DELETE /containers/menace-{container}?force=1 HTTP/1.0\r\nHost: engine\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    engine.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 204"), "{answer}");
+    let execute = server.send("POST", &format!("{sandbox}/execute"), &json!({ "command": ["true"] }));
+    assert_eq!((execute.status, execute.code()), (410, "sandbox_gone".to_owned()), "{}", execute.text());
+    assert_eq!(server.ask("GET", &format!("{sandbox}/stats")).code(), "sandbox_gone");
+    assert_eq!(server.ask("DELETE", &sandbox).status, 204);
+    assert_eq!(server.ask("DELETE", &sandbox).code(), "sandbox_not_found");
+}
+
+#[test]
+fn an_engine_that_goes_away_in_the_middle_of_a_call_is_said() {
+    let Some(options) = docker_options() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("engine.sock");
+    let between = Between::at(&socket, options.host.trim_start_matches("unix://"));
+    let host = format!("unix://{}", socket.display());
+    let variables = [("DOCKER_HOST", host.as_str()), ("MENACE_SANDBOX_IMAGE", options.image.as_str())];
+    let server = Server::with_variables(&["--backend", "docker"], &variables);
+    let sandbox = server.sandbox(&json!({}));
+    let command = json!({ "command": ["sh", "-c", "touch /workspace/began; sleep 100"] });
+    let (answer, took) = std::thread::scope(|scope| {
+        let call = scope.spawn(|| server.send("POST", &format!("{sandbox}/execute"), &command));
+        while server.ask("GET", &format!("{sandbox}/files/workspace/began?as=stat")).status != 200 {
+            assert!(!call.is_finished(), "it does not run");
+        }
+        between.cut();
+        let began = std::time::Instant::now();
+        (call.join().unwrap(), began.elapsed())
+    });
+    assert_eq!((answer.status, answer.code()), (409, "unsupported".to_owned()), "{}", answer.text());
+    assert!(answer.text().contains("start dockerd"), "{}", answer.text());
+    assert!(took.as_secs() < 20, "{took:?}");
+    assert_eq!(server.ask("GET", "/healthz").status, 200);
+    between.mend();
+    assert_eq!(server.ask("DELETE", &sandbox).status, 204, "nothing is left when the engine is back");
+}
+
+/// Stands between the service and an engine, and can be cut.
+struct Between {
+    open: Arc<Mutex<(bool, Vec<UnixStream>)>>,
+}
+
+impl Between {
+    fn at(path: &Path, engine: &str) -> Self {
+        let listener = UnixListener::bind(path).unwrap();
+        let open = Arc::new(Mutex::new((true, Vec::new())));
+        let (kept, engine) = (Arc::clone(&open), engine.to_owned());
+        std::thread::spawn(move || {
+            for caller in listener.incoming().map_while(Result::ok) {
+                let mut kept = kept.lock().unwrap();
+                let Some(there) = kept.0.then(|| UnixStream::connect(&engine).ok()).flatten() else {
+                    continue;
+                };
+                for (from, to) in [(&caller, &there), (&there, &caller)] {
+                    let (mut from, mut to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    std::thread::spawn(move || {
+                        drop(std::io::copy(&mut from, &mut to));
+                        drop(to.shutdown(Shutdown::Write));
+                    });
+                }
+                kept.1.extend([caller, there]);
+            }
+        });
+        Self { open }
+    }
+
+    fn cut(&self) {
+        let mut open = self.open.lock().unwrap();
+        open.0 = false;
+        for stream in open.1.drain(..) {
+            drop(stream.shutdown(Shutdown::Both));
+        }
+    }
+
+    fn mend(&self) {
+        self.open.lock().unwrap().0 = true;
+    }
 }

@@ -1,5 +1,7 @@
 //! Files in and out, and those that must not go where they want.
 
+use std::io::Write;
+
 use menace_tests::Server;
 use serde_json::json;
 
@@ -97,6 +99,72 @@ fn paths_do_not_climb_and_disks_do_not_overflow() {
     assert_eq!(full.code(), "disk_full", "{}", full.text());
     assert_eq!(server.ask_with("PUT", &format!("{sandbox}/files/etc/x"), &[], b"x").status, 403);
     assert_eq!(server.ask("GET", &format!("{sandbox}/files/etc/shadow")).code(), "file_not_found");
+}
+
+/// What a process has in memory, in KiB.
+fn resident(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_stream_that_does_not_fit_is_refused_long_before_its_end() {
+    const CHUNK: usize = 64 << 10;
+    let server = Server::start();
+    let sandbox = server.sandbox(&json!({ "disk_limit": "2m" }));
+    let keeper = server.keepers().into_iter().min().unwrap();
+    let before = resident(keeper);
+    let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
+    let head = format!(
+        "PUT {sandbox}/files/workspace/a?as=tar HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
+        server.address
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut header = tar::Header::new_gnu();
+    header.set_path("big").unwrap();
+    header.set_size(10 << 30);
+    header.set_mode(0o644);
+    header.set_cksum();
+    let mut first = header.as_bytes().to_vec();
+    first.resize(CHUNK, 0);
+    let mut sent = 0_usize;
+    let mut chunk = first;
+    // It ends when the server does not listen any more.
+    while stream.write_all(format!("{CHUNK:x}\r\n").as_bytes()).is_ok()
+        && stream.write_all(&chunk).and_then(|()| stream.write_all(b"\r\n")).is_ok()
+    {
+        sent += CHUNK;
+        chunk.fill(0);
+        assert!(sent < 256 << 20, "{sent} bytes went to a disk of 2 MiB");
+    }
+    assert!(resident(keeper) < before + (64 << 10), "the keeper holds what it was sent");
+    assert_eq!(server.shell(&sandbox, "echo fine")["exit_code"], 0);
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_said_before_anything_is_sent() {
+    let server = Server::start();
+    let sandbox = server.sandbox(&json!({}));
+    let file = format!("{sandbox}/files/workspace/closed");
+    assert_eq!(server.ask_with("PUT", &format!("{file}?mode=000"), &[], b"content").status, 204);
+    for form in ["content", "tar"] {
+        let refused = server.ask("GET", &format!("{file}?as={form}"));
+        assert_eq!(
+            (refused.status, refused.code()),
+            (403, "file_forbidden".to_owned()),
+            "{}",
+            refused.text()
+        );
+    }
+    for mode in ["0", "7777", "+77", "999"] {
+        assert_eq!(
+            server.ask_with("PUT", &format!("{file}?mode={mode}"), &[], b"").code(),
+            "invalid_request"
+        );
+    }
+    assert_eq!(server.ask("DELETE", &sandbox).status, 204);
+    assert_eq!(server.ask("DELETE", &sandbox).code(), "sandbox_not_found", "it is gone");
 }
 
 #[test]

@@ -63,11 +63,37 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 }
 
 /// What an object of JSON says.
-pub(super) fn object<T: DeserializeOwned>(value: Value) -> Result<T, ApiError> {
+pub(super) fn object<T: DeserializeOwned>(mut value: Value) -> Result<T, ApiError> {
     if !value.is_object() {
         return Err(ApiError::invalid("the body has to be an object: {…}"));
     }
+    make_whole(&mut value);
     serde_json::from_value(value).map_err(|error| ApiError::invalid(error.to_string()))
+}
+
+/// What callers say for others to read, which stays as it is.
+const AS_IT_IS: [&str; 2] = ["json", "fields"];
+/// Up to here every whole number is one of its own as a float.
+const MOST_WHOLE: f64 = 9_007_199_254_740_991.0;
+
+/// `5.0` is a whole number of JSON, as some languages write it.
+fn make_whole(value: &mut Value) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(make_whole),
+        Value::Object(fields) => {
+            let read = fields.iter_mut().filter(|(name, _)| !AS_IT_IS.contains(&name.as_str()));
+            read.for_each(|(_, value)| make_whole(value));
+        }
+        Value::Number(number) => {
+            let whole = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= MOST_WHOLE);
+            if let (true, Some(whole)) = (number.is_f64(), whole) {
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole, and less than 2^53")]
+                let whole = whole as i64;
+                *value = whole.into();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 fn of_body(rejection: &JsonRejection) -> ApiError {
@@ -118,5 +144,20 @@ where
             Ok(Path(value)) => Ok(Self(value)),
             Err(rejection) => Err(ApiError::new(StatusCode::NOT_FOUND, "not_found", rejection.body_text())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::object;
+
+    #[test]
+    fn whole_numbers_are_whole_however_they_are_written() {
+        let sent = json!({ "a": 5.0, "b": [1.5, -2.0], "c": { "json": 1.0, "d": 1e300 }, "e": u64::MAX });
+        let read: Value = object(sent).unwrap();
+        let whole = json!({ "a": 5, "b": [1.5, -2], "c": { "json": 1.0, "d": 1e300 }, "e": u64::MAX });
+        assert_eq!(read.to_string(), whole.to_string());
     }
 }

@@ -112,7 +112,7 @@ impl UserName {
             clippy::cast_sign_loss,
             reason = "it is whole, not negative, and less than 2^30"
         )]
-        is_id.then(|| Self(User { uid: number as u32, gid: number as u32 }))
+        is_id.then_some(Self(User { uid: number as u32, gid: number as u32 }))
     }
 }
 

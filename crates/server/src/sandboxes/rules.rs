@@ -17,9 +17,9 @@ pub struct Rules(pub Box<NetworkSpec>);
 impl<'de> Deserialize<'de> for Rules {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spec = Box::<NetworkSpec>::deserialize(deserializer)?;
-        let rules = spec.mocks.iter().flat_map(|mocks| &mocks.rules);
+        let mut rules = spec.mocks.iter().flat_map(|mocks| &mocks.rules);
         // Whoever may make sandboxes may not therefore read the files of the host.
-        match rules.filter_map(|rule| rule.respond.file.as_ref()).next() {
+        match rules.find_map(|rule| rule.respond.file.as_ref()) {
             Some(file) => Err(serde::de::Error::custom(format!(
                 "respond: an answer cannot come from a file of the host ({}); send it as body or json",
                 file.display()
@@ -33,7 +33,7 @@ impl ToSchema for Rules {}
 
 impl PartialSchema for Rules {
     fn schema() -> RefOr<Schema> {
-        let schema = object(json!({
+        let schema = object(&json!({
             "allow": list(&destination()),
             "mocks": or_nothing(&mocks()),
             "shape": shape(),
@@ -56,7 +56,7 @@ const NAME: &str = r"(\*\.)?[a-z_][a-z0-9_-]{0,62}(\.[a-z_][a-z0-9_-]{0,62}){0,3
 const PORT: &str = "([1-9][0-9]{0,3}|[1-5][0-9]{4})";
 
 /// An object with these fields, none of which is needed, and no others.
-fn object(properties: Value) -> Value {
+fn object(properties: &Value) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
@@ -99,7 +99,7 @@ fn duration() -> Value {
 
 fn link() -> Value {
     let share = json!({ "type": "number", "description": "A share from 0 to 1." });
-    object(json!({
+    object(&json!({
         "delay": duration(),
         "jitter": duration(),
         "distribution": { "type": "string", "enum": ["uniform", "normal", "exponential"] },
@@ -111,14 +111,14 @@ fn link() -> Value {
 }
 
 fn shape() -> Value {
-    let mut window = object(json!({ "from": duration(), "until": duration() }));
+    let mut window = object(&json!({ "from": duration(), "until": duration() }));
     window["required"] = json!(["from", "until"]);
     let host = json!({ "type": "string", "pattern": format!("^{}$", hosts()) });
-    object(json!({ "out": link(), "in": link(), "partition": list(&host), "window": or_nothing(&window) }))
+    object(&json!({ "out": link(), "in": link(), "partition": list(&host), "window": or_nothing(&window) }))
 }
 
 fn mocks() -> Value {
-    let rule = object(json!({
+    let rule = object(&json!({
         "host": text_or_nothing(),
         "port": or_nothing(&whole(u16::MAX.into())),
         "method": text_or_nothing(),
@@ -128,7 +128,7 @@ fn mocks() -> Value {
         "body": text_or_nothing(),
         "respond": answer(),
     }));
-    object(json!({
+    object(&json!({
         "rules": list(&rule),
         "fallback": { "type": "string", "enum": ["refuse", "plausible"] },
         "fields": { "type": "object" },
@@ -138,7 +138,7 @@ fn mocks() -> Value {
 
 fn answer() -> Value {
     let faults = ["reset", "stall", "truncate", "corrupt", "unavailable", "unauthorized", "forbidden"];
-    object(json!({
+    object(&json!({
         "status": or_nothing(&whole(u16::MAX.into())),
         "headers": texts_by_name(),
         "body": text_or_nothing(),

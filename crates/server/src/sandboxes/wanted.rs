@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use menace_model::network::Network;
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use super::amounts::{CpuShare, Size, Span, UserName};
@@ -84,13 +84,26 @@ impl BackendName {
 }
 
 /// What a sandbox can reach.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum NetworkWish {
     /// `none` is its own loopback; `deny` refuses and records everything.
     Simple(SimpleNetwork),
     /// What is allowed, who answers instead, what happens to packets.
     Rules(Rules),
+}
+
+/// A word or an object, so that what is wrong with either is said.
+impl<'de> Deserialize<'de> for NetworkWish {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let written = serde_json::Value::deserialize(deserializer)?;
+        let read = if written.is_object() {
+            serde_json::from_value(written).map(Self::Rules)
+        } else {
+            serde_json::from_value(written).map(Self::Simple)
+        };
+        read.map_err(|error| serde::de::Error::custom(format!("network: {error}")))
+    }
 }
 
 /// A network in one word.
@@ -255,7 +268,7 @@ mod tests {
             (r#"{"memory_limt": "1g"}"#, "unknown field"),
             (r#"{"ports": [70000]}"#, "70000"),
             (r#"{"user": "root"}"#, "is not a user"),
-            (r#"{"network": "all"}"#, "did not match"),
+            (r#"{"network": "all"}"#, "network: unknown variant `all`"),
             (r#"{"backend": "xen"}"#, "unknown variant"),
         ] {
             let error = create(text).expect_err(text);

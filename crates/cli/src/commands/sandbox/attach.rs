@@ -46,7 +46,7 @@ impl Taking {
         changed.deleted = seen.deleted.iter().filter_map(of_workspace).collect();
         let files = changed.written.len() + changed.linked.len() + changed.deleted.len();
         if let Some(path) = &self.patch {
-            let text = patch(&self.directory, &changed)?;
+            let (text, files) = patch(&self.directory, &changed)?;
             std::fs::write(path, text).with_context(|| format!("failed to write {}", path.display()))?;
             note(&format!("{} changed, see {}", count(files, "file"), path.display()));
         }
@@ -89,25 +89,27 @@ fn read(archive: &[u8], written: &[PathBuf]) -> anyhow::Result<Changed> {
     Ok(changed)
 }
 
-/// A patch that `git apply` and `patch -p1` take. What is no text is named and left out, because neither could apply it.
-fn patch(directory: &Path, changed: &Changed) -> anyhow::Result<String> {
-    let mut text = String::new();
+/// A patch that `git apply` and `patch -p1` take, and how many files are in it. What is no text is named and left out, because
+/// neither could apply it.
+fn patch(directory: &Path, changed: &Changed) -> anyhow::Result<(String, usize)> {
+    let mut parts = Vec::new();
     for (path, (after, _)) in &changed.written {
         let before = match std::fs::read(directory.join(path)) {
             Ok(before) => Some(before),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
         };
-        text.push_str(&one(path, before.as_deref(), Some(after)));
+        parts.push(one(path, before.as_deref(), Some(after)));
     }
     for path in &changed.deleted {
         let before = std::fs::read(directory.join(path)).ok();
-        text.push_str(&one(path, before.as_deref(), None));
+        parts.push(one(path, before.as_deref(), None));
     }
     for path in changed.linked.keys() {
         note(&format!("{} is a link now, which a patch does not say", path.display()));
     }
-    Ok(text)
+    parts.retain(|part| !part.is_empty());
+    Ok((parts.concat(), parts.len()))
 }
 
 fn one(path: &Path, before: Option<&[u8]>, after: Option<&[u8]>) -> String {
@@ -186,6 +188,18 @@ mod tests {
         assert!(one(path, Some(b"old\n"), None).contains("+++ /dev/null\n"));
         assert_eq!(one(path, Some(b"x"), Some(b"\xff")), "");
         assert_eq!(one(path, Some(b"x"), Some(b"x")), "");
+    }
+
+    #[test]
+    fn only_what_is_in_a_patch_is_counted() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut changed = Changed::default();
+        changed.written.insert("text.txt".into(), (b"x\n".to_vec(), 0o644));
+        changed.written.insert("picture.png".into(), (b"\xff\xfe".to_vec(), 0o644));
+        changed.linked.insert("link".into(), "text.txt".into());
+        let (text, files) = patch(directory.path(), &changed).unwrap();
+        assert_eq!(files, 1);
+        assert!(text.contains("text.txt") && !text.contains("picture.png"), "{text}");
     }
 
     #[test]

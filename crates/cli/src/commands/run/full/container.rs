@@ -124,7 +124,7 @@ impl Containers {
 async fn stopped(stop: &watch::Receiver<bool>) {
     let mut stop = stop.clone();
     if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

@@ -134,8 +134,7 @@ fn merge(
         .collect();
     with_history(&configuration.data_directory(), root, |history| {
         let mut cycle = merged(&parts, new_id().to_string(), now_ms());
-        let expected = |history: &History| history.next("roi", &[])?.steps.first().copied();
-        cycle.predicted_roi = expected(history);
+        cycle.predicted_roi = history.next("roi", &[]).and_then(|next| next.steps.first().copied());
         let problems = history.update(cycle);
         Ok(Some(Merged::of(history, parts.len(), problems)))
     })

@@ -179,11 +179,14 @@ impl FullReport {
         let measured = self.presets.iter().filter(|preset| preset.counts()).count();
         let has_errors = self.diagnostics.docker_error.is_some();
         let has_failures = self.presets.iter().any(|preset| !preset.failures().is_empty());
-        match () {
-            () if self.is_interrupted => Exit::Interrupted,
-            () if has_errors && measured == 0 => Exit::Environment,
-            () if has_errors || has_failures => Exit::Found,
-            () => Exit::Done,
+        if self.is_interrupted {
+            Exit::Interrupted
+        } else if has_errors && measured == 0 {
+            Exit::Environment
+        } else if has_errors || has_failures {
+            Exit::Found
+        } else {
+            Exit::Done
         }
     }
 }

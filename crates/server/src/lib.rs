@@ -7,6 +7,7 @@
 pub mod api;
 pub mod client;
 mod clock;
+pub mod dashboard;
 mod error;
 pub mod front;
 pub mod keeper;

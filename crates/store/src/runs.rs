@@ -2,6 +2,7 @@
 
 use menace_model::ids::RunId;
 use sea_orm::ActiveValue::Set;
+use sea_orm::sea_query::Expr;
 use sea_orm::{ActiveModelTrait, EntityTrait, QueryOrder, QuerySelect};
 use serde::Serialize;
 use serde_json::Value;
@@ -118,9 +119,26 @@ impl Store {
 
     /// The latest runs, the last first, without their reports.
     pub async fn runs(&self, limit: u64) -> Result<Vec<Run>, StoreError> {
-        let rows = run::Entity::find().order_by_desc(run::Column::Id).limit(limit).all(self.connection());
+        let columns = [
+            run::Column::Id,
+            run::Column::Repository,
+            run::Column::State,
+            run::Column::Seed,
+            run::Column::BeganMs,
+            run::Column::EndedMs,
+            run::Column::Planned,
+            run::Column::Options,
+        ];
+        // A report can have megabytes: it is not even read.
+        let rows = run::Entity::find()
+            .select_only()
+            .columns(columns)
+            .column_as(Expr::value(None::<String>), run::Column::Report)
+            .order_by_desc(run::Column::Id)
+            .limit(limit)
+            .all(self.connection());
         let rows = rows.await.map_err(StoreError::query("read the runs"))?;
-        rows.into_iter().map(|row| of_row(&run::Model { report: None, ..row })).collect()
+        rows.iter().map(of_row).collect()
     }
 }
 

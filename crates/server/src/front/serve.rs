@@ -28,6 +28,7 @@ use super::rate::Rate;
 use super::tls::{TlsError, TlsFiles};
 use crate::api::CALLER_HEADER;
 use crate::clock;
+use crate::dashboard::{self, Dashboard};
 use crate::error::ApiError;
 use crate::keeper::Keeper;
 use crate::proxy::forward;
@@ -92,6 +93,7 @@ struct Shared {
     keeper: Keeper,
     audit: Audit,
     patience: Duration,
+    dashboard: Dashboard,
 }
 
 impl Front {
@@ -101,6 +103,7 @@ impl Front {
         keys: Vec<Key>,
         keeper: Keeper,
         audit: Audit,
+        dashboard: Dashboard,
     ) -> Result<Self, FrontError> {
         let address = options.address;
         if keys.is_empty() && !address.ip().is_loopback() {
@@ -114,7 +117,7 @@ impl Front {
         // One that needs keys never becomes open because the last one was taken back.
         let needs_key = options.needs_key || !ring.is_empty() || !address.ip().is_loopback();
         let gate = Gate { keys: ring, needs_key, rate: Rate::new(options.rate.0, options.rate.1) };
-        let shared = Shared { gate, keeper, audit, patience: options.patience };
+        let shared = Shared { gate, keeper, audit, patience: options.patience, dashboard };
         Ok(Self { listener, acceptor, shared: Arc::new(shared) })
     }
 
@@ -214,15 +217,21 @@ fn router(shared: Arc<Shared>, address: SocketAddr) -> Router {
 async fn handle(State(peer): State<Peer>, request: Request) -> Response {
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    // Whether it lives can be asked without a key, as those ask who restart it.
-    let is_open = path == "/healthz";
+    // Whether it lives can be asked without a key, as those ask who restart it. The page asks for a key itself, and has no
+    // secrets; without keys it is served to this machine alone, as everything is.
+    let is_open = path == "/healthz" || (peer.shared.gate.needs_key && dashboard::is_page(&path));
     let entered =
         if is_open { Ok(Caller::default()) } else { peer.shared.gate.enter(request.headers(), peer.address) };
     let (key, response) = match entered {
         Err(refused) => (None, refused.into_response()),
         Ok(caller) => {
-            let passed = pass_on(&peer.shared, request, &caller).await;
-            (caller.key, passed.unwrap_or_else(IntoResponse::into_response))
+            let answered = if dashboard::is_ours(&path) {
+                peer.shared.dashboard.answer(request).await
+            } else {
+                let passed = pass_on(&peer.shared, request, &caller).await;
+                passed.unwrap_or_else(IntoResponse::into_response)
+            };
+            (caller.key, answered)
         }
     };
     let changes = !method.is_safe();

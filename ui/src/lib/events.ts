@@ -19,7 +19,7 @@ export function follow(tell: (event: RunEvent) => void, state: (live: boolean) =
   const run = async () => {
     while (!stop.signal.aborted) {
       try {
-        const asked = last === null ? {} : { "Last-Event-ID": String(last) };
+        const asked: Record<string, string> = last === null ? {} : { "Last-Event-ID": String(last) };
         const response = await fetch("/api/dashboard/events/stream", { headers: { ...headers(), ...asked }, signal: stop.signal });
         if (!response.ok || !response.body) throw new Error(String(response.status));
         state(true);
@@ -38,7 +38,7 @@ export function follow(tell: (event: RunEvent) => void, state: (live: boolean) =
   return () => stop.abort();
 }
 
-async function read(body: ReadableStream<Uint8Array>, tell: (event: RunEvent) => void) {
+async function read(body: ReadableStream<Uint8Array<ArrayBuffer>>, tell: (event: RunEvent) => void) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {

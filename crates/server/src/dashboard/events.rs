@@ -73,7 +73,7 @@ async fn next(
 
 fn sent(event: &EventRecord) -> Event {
     let data = json!({"id": event.id, "run": event.run, "at_ms": event.at_ms, "kind": event.kind, "detail": event.detail});
-    Event::default().id(event.id.to_string()).data(data.to_string())
+    Event::default().event("happened").id(event.id.to_string()).data(data.to_string())
 }
 
 /// The id of a run, as callers write it.

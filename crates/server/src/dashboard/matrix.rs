@@ -1,16 +1,14 @@
-//! Sections by scenarios: how often calls ended well, and what went wrong where they did not.
+//! Sections by scenarios: how often calls ended well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use menace_model::calls::OutcomeKind;
 use menace_store::CellCount;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::calls::with_input;
 use super::events::named;
 use super::place::Place;
 use crate::error::ApiError;
@@ -105,52 +103,6 @@ fn so_far(counts: Vec<CellCount>) -> Value {
         matrix.add(&section, &scenario, (n, well), reason);
     }
     matrix.json(false)
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct WhichCell {
-    section: String,
-    scenario: Option<String>,
-}
-
-/// What is known of one section, under one scenario or all: its cells with their intervals, and its failures.
-pub(super) async fn cell(
-    State(place): State<Arc<Place>>,
-    Path(id): Path<String>,
-    Query(which): Query<WhichCell>,
-) -> Result<Json<Value>, ApiError> {
-    let run = place.store().await?.run(&named(&id)?).await?;
-    let report = run.report.unwrap_or(Value::Null);
-    let is_wanted = |row: &&Value| {
-        row["section"] == which.section.as_str()
-            && which.scenario.as_deref().is_none_or(|scenario| row["scenario"] == scenario)
-    };
-    let some = |name: &str| -> Vec<Value> {
-        report[name].as_array().into_iter().flatten().filter(is_wanted).cloned().collect()
-    };
-    let named_only = |row: &&Value| row["section"] == which.section.as_str();
-    let errors: Vec<&Value> =
-        report["harness_errors"].as_array().into_iter().flatten().filter(named_only).collect();
-    Ok(Json(json!({
-        "version": 1,
-        "is_final": !report.is_null(),
-        "cells": some("cells"),
-        "failures": some("failures").into_iter().map(with_input).collect::<Vec<_>>(),
-        "flaky": some("flaky").into_iter().map(with_input).collect::<Vec<_>>(),
-        "harness_errors": errors,
-    })))
-}
-
-/// All failures of a run, the worst first.
-pub(super) async fn failures(
-    State(place): State<Arc<Place>>,
-    Path(id): Path<String>,
-) -> Result<Json<Value>, ApiError> {
-    let run = place.store().await?.run(&named(&id)?).await?;
-    let report = run.report.unwrap_or(Value::Null);
-    let all: Vec<Value> =
-        report["failures"].as_array().into_iter().flatten().cloned().map(with_input).collect();
-    Ok(Json(json!({"version": 1, "is_final": !report.is_null(), "failures": all})))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 
 mod assets;
 mod calls;
+mod cell;
 mod events;
 mod feed;
 mod graph;

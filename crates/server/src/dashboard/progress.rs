@@ -40,7 +40,10 @@ fn stage(run: &Run, last: Option<&EventRecord>) -> Value {
     let detail = |name: &str| last.map_or("", |event| event.detail[name].as_str().unwrap_or_default());
     let (name, text) = match (run.state, last.map(|event| event.kind.as_str())) {
         (RunState::Finished, _) => ("ended", detail("reason").to_owned()),
-        (RunState::Interrupted, _) => ("interrupted", "menace auto --recover goes on".to_owned()),
+        (RunState::Interrupted, _) if kind(run) == "auto" => {
+            ("interrupted", format!("menace auto --recover {} goes on", run.id))
+        }
+        (RunState::Interrupted, _) => ("interrupted", format!("menace run --resume {} goes on", run.id)),
         (RunState::Running, None) if kind(run) == "auto" => {
             ("preparing", "reads the code, runs its tests".to_owned())
         }
@@ -91,8 +94,10 @@ fn budget(run: &Run, now: &Now<'_>) -> Value {
 /// How long the calls that are left will take, if they take as long as those that were made.
 pub(super) fn time_left(calls: &Run, made: u64, at_ms: i64) -> Value {
     let because = |reason: &str| json!({"seconds": null, "because": reason});
-    if calls.state != RunState::Running {
-        return because("all calls of this cycle were made");
+    match calls.state {
+        RunState::Running => {}
+        RunState::Interrupted => return because("nobody goes on with it now"),
+        RunState::Finished => return because("all calls of this cycle were made"),
     }
     if calls.planned == 0 {
         return because("the calls are not planned yet");

@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::place::{Place, Sources};
-use super::{assets, calls, events, graph, guard, history, matrix, patches, runs, seeds, series};
+use super::{assets, calls, cell, events, graph, guard, history, matrix, patches, runs, seeds, series};
 use crate::error::ApiError;
 
 /// Where our own requests are, beside those of sandboxes.
@@ -62,8 +62,8 @@ fn data() -> Router<Arc<Place>> {
         .route("/runs/{run}", get(runs::show))
         .route("/runs/{run}/progress", get(runs::pace))
         .route("/runs/{run}/matrix", get(matrix::matrix))
-        .route("/runs/{run}/cell", get(matrix::cell))
-        .route("/runs/{run}/failures", get(matrix::failures))
+        .route("/runs/{run}/cell", get(cell::cell))
+        .route("/runs/{run}/failures", get(cell::failures))
         .route("/runs/{run}/calls", get(calls::list))
         .route("/calls/{call}", get(calls::show))
         .route("/runs/{run}/patches", get(patches::list))

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::UPGRADE;
+use axum::http::header::{CONTENT_SECURITY_POLICY, UPGRADE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::audit::{Audit, Line};
-use super::gate::Gate;
+use super::gate::{Gate, without_socket_key};
 use super::keys::{Key, KeyRing};
 use super::rate::Rate;
 use super::tls::{TlsError, TlsFiles};
@@ -229,7 +229,7 @@ async fn handle(State(peer): State<Peer>, request: Request) -> Response {
                 peer.shared.dashboard.answer(request).await
             } else {
                 let passed = pass_on(&peer.shared, request, &caller).await;
-                passed.unwrap_or_else(IntoResponse::into_response)
+                of_sandbox(&path, passed.unwrap_or_else(IntoResponse::into_response))
             };
             (caller.key, answered)
         }
@@ -255,11 +255,24 @@ async fn handle(State(peer): State<Peer>, request: Request) -> Response {
     response
 }
 
+/// What a sandbox says or has is not ours: a page of it that somebody opens may run, but as a stranger. It has no origin, so that
+/// it cannot ask us for anything in the name of whoever opened it.
+fn of_sandbox(path: &str, mut response: Response) -> Response {
+    let rest = path.strip_prefix("/api/sandboxes/").and_then(|rest| rest.split_once('/'));
+    if rest.is_some_and(|(_, rest)| rest.starts_with("ports/") || rest.starts_with("files/")) {
+        let policy = HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-modals");
+        response.headers_mut().append(CONTENT_SECURITY_POLICY, policy);
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
+    response
+}
+
 async fn pass_on(shared: &Shared, mut request: Request<Body>, caller: &Caller) -> Result<Response, ApiError> {
     without_last_slash(&mut request);
     let caller = serde_json::to_string(caller).unwrap_or_default();
     let caller = HeaderValue::from_str(&caller)
         .map_err(|_| ApiError::internal("the name of the key cannot be passed on"))?;
+    without_socket_key(request.headers_mut());
     // Whatever a caller sends under this name is replaced.
     request.headers_mut().insert(CALLER_HEADER, caller);
     // One that was just killed may take a connection and answer nothing. What changes nothing is asked once more.

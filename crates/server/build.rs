@@ -4,17 +4,15 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
+const MISSING: &str = r#"
+compile_error!("ui/dist is not there: the dashboard was not built\nhint: run script/bootstrap");
+pub(super) static FILES: &[(&str, &[u8])] = &[];
+"#;
+
 fn main() {
     let dist = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../ui/dist");
     println!("cargo::rerun-if-changed={}", dist.display());
-    let code = match dist.join("index.html").is_file() {
-        true => listed(&dist),
-        false => {
-            r#"compile_error!("ui/dist is not there: the dashboard was not built\nhint: run script/bootstrap");
-            pub(super) static FILES: &[(&str, &[u8])] = &[];"#
-                .to_owned()
-        }
-    };
+    let code = if dist.join("index.html").is_file() { listed(&dist) } else { MISSING.to_owned() };
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where to write"));
     fs::write(out.join("assets.rs"), code).expect("cargo's directory can be written to");
 }
@@ -27,7 +25,12 @@ fn listed(dist: &Path) -> String {
     for file in files {
         let name = file.strip_prefix(dist).expect("it was found there").display().to_string();
         let path = fs::canonicalize(&file).expect("it was just found");
-        let _ = writeln!(code, "    ({:?}, include_bytes!({:?})),", format!("/{name}"), path);
+        let _ = writeln!(
+            code,
+            "    ({:?}, include_bytes!({:?})),",
+            format!("/{name}"),
+            path.display().to_string()
+        );
     }
     code + "];\n"
 }

@@ -24,25 +24,22 @@ pub(crate) struct Finished {
 impl Finished {
     /// Runs a loop that is as short as one can be.
     pub(crate) fn make() -> Self {
-        let odd = format!("odd {ELEMENT}.py");
-        let files = [
-            ("shop.py", SHOP),
-            ("shop_tools.py", TOOLS),
-            ("evil.py", EVIL),
-            ("tests/test_shop.py", TEST),
-            (odd.as_str(), "X = 1\n"),
-        ];
-        let tree = Tree::with(&files);
-        let git = |arguments: &[&str]| {
-            let done = Command::new("git").arg("-C").arg(tree.repository()).args(arguments).output().unwrap();
-            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-        };
-        git(&["init", "--quiet", "--initial-branch", "main"]);
-        git(&["add", "--all"]);
-        git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first"]);
-        let arguments = ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1"];
-        let ended = tree.reading("auto", arguments).wall_limit(Duration::from_mins(4)).run();
+        let tree = repository();
+        let ended = tree.reading("auto", SHORT).wall_limit(Duration::from_mins(4)).run();
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        Self { tree }
+    }
+
+    /// The same, while somebody looks at the dashboard beside it.
+    pub(crate) fn watched(look: impl FnOnce(&Shown)) -> Self {
+        let tree = repository();
+        let mut command = Command::new(menace_binary());
+        command.arg("auto").arg(tree.repository()).args(SHORT).args(["--dashboard-port", "0"]);
+        command.current_dir(tree.work()).env("HOME", tree.home());
+        let mut shown = Shown::start(command);
+        look(&shown);
+        let ended = shown.process.wait().unwrap();
+        assert!(ended.success(), "{ended}");
         Self { tree }
     }
 
@@ -51,7 +48,30 @@ impl Finished {
     }
 }
 
-/// A `menace dashboard` that ends with the test.
+const SHORT: [&str; 6] = ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1"];
+
+/// A repository of git.
+fn repository() -> Tree {
+    let odd = format!("odd {ELEMENT}.py");
+    let files = [
+        ("shop.py", SHOP),
+        ("shop_tools.py", TOOLS),
+        ("evil.py", EVIL),
+        ("tests/test_shop.py", TEST),
+        (odd.as_str(), "X = 1\n"),
+    ];
+    let tree = Tree::with(&files);
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").arg("-C").arg(tree.repository()).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    git(&["add", "--all"]);
+    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first"]);
+    tree
+}
+
+/// A menace with a dashboard, which ends with the test.
 pub(crate) struct Shown {
     process: Child,
     pub(crate) address: String,
@@ -59,17 +79,15 @@ pub(crate) struct Shown {
 
 impl Shown {
     pub(crate) fn of(data: &Path, more: &[&str]) -> Self {
-        let mut process = Command::new(menace_binary())
-            .args(["dashboard", "--port", "0", "--data-dir"])
-            .arg(data)
-            .args(more)
-            .current_dir(data)
-            .env("HOME", data)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new(menace_binary());
+        command.args(["dashboard", "--port", "0", "--data-dir"]).arg(data).args(more);
+        command.current_dir(data).env("HOME", data);
+        Self::start(command)
+    }
+
+    fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
         let address =
             lines.find_map(|line| Some(line.unwrap().split_once("dashboard: http://")?.1.to_owned()));

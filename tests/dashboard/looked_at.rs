@@ -36,7 +36,8 @@ fn sandboxes_are_made_and_used_by_hand() {
         return;
     }
     let server = Server::start();
-    Looking::start(&[("sandboxes", &format!("http://{}", server.address))]).end();
+    let address = format!("http://{}", server.address);
+    Looking::start(&[("empty", &address), ("sandboxes", &address)]).end();
 }
 
 #[test]

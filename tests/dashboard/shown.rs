@@ -7,7 +7,7 @@ use crate::data::{ELEMENT, Finished, Shown};
 
 #[test]
 fn everything_that_a_loop_wrote_down_is_there() {
-    let finished = Finished::make();
+    let finished = Finished::watched(while_it_runs);
     let shown = Shown::of(&finished.data(), &[]);
     let about = shown.json("/api/dashboard/about");
     assert_eq!((&about["missing"]["runs"], &about["missing"]["history"]), (&Value::Null, &Value::Null));
@@ -23,13 +23,41 @@ fn everything_that_a_loop_wrote_down_is_there() {
     the_seeds(&shown);
 }
 
+/// The dashboard beside a loop shows how far it is, and tells what happens until it ends.
+fn while_it_runs(shown: &Shown) {
+    let run = the_last(shown);
+    let view = shown.json(&format!("/api/dashboard/runs/{run}"));
+    assert_eq!((&view["state"], &view["kind"]), (&json!("running"), &json!("auto")));
+    assert!(
+        ["preparing", "measuring"].contains(&view["progress"]["stage"]["name"].as_str().unwrap()),
+        "{view}"
+    );
+    let kinds: Vec<String> = shown
+        .events(&[("Last-Event-ID", "0")])
+        .map(|event| event.data["kind"].as_str().unwrap().to_owned())
+        .take_while(|kind| kind != "cycle:ended")
+        .collect();
+    assert!(
+        kinds.contains(&"cycle:measured".to_owned()) && kinds.contains(&"patch:kept".to_owned()),
+        "{kinds:?}"
+    );
+}
+
+fn the_last(shown: &Shown) -> String {
+    let runs = shown.json("/api/dashboard/runs");
+    runs["runs"].as_array().unwrap().iter().find(|run| run["kind"] == "auto").unwrap()["id"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
 fn the_loop(shown: &Shown) -> String {
     let runs = shown.json("/api/dashboard/runs");
     let runs = runs["runs"].as_array().unwrap().clone();
     let own = runs.iter().find(|run| run["kind"] == "auto").unwrap();
     let id = own["id"].as_str().unwrap().to_owned();
     assert!(runs.iter().any(|run| run["parent"] == id.as_str()), "{runs:?}");
-    assert_eq!(shown.get("/api/dashboard/runs/r_0000000000none").status, 404);
+    assert_eq!(shown.get("/api/dashboard/runs/r_00000000000000").status, 404);
     assert_eq!(shown.get("/api/dashboard/runs/nonsense").status, 422);
     id
 }

@@ -8,6 +8,9 @@ export const options = {
   dark: { colorScheme: "dark" },
 };
 
+/** What a browser says about requests that are refused on purpose. */
+export const expected = { keyed: /status of 401/ };
+
 const PAGES = { run: "Run", matrix: "Matrix", patches: "Patches", metrics: "Metrics", modules: "Modules", sandboxes: "Sandboxes", events: "Events", settings: "Settings" };
 
 async function shot(page, name) {
@@ -38,6 +41,16 @@ export async function pages(page, address, violations) {
     check((await page.title()) === `${PAGES[name]} · menace`, `the title of ${name} is ${await page.title()}`);
     await accessible(page, violations, name);
     await shot(page, name);
+  }
+}
+
+/** A server that has nothing to show yet says so on every page. */
+export async function empty(page, address, violations) {
+  for (const name of Object.keys(PAGES)) {
+    await visit(page, address, name);
+    await accessible(page, violations, `${name}, empty`);
+    const says = await page.locator("main").innerText();
+    check(["sandboxes", "settings"].includes(name) || says.includes("Unavailable, because"), `${name} does not say why it is empty`);
   }
 }
 

@@ -21,6 +21,8 @@ export interface RunSummary {
   planned: number;
 }
 
+/** How often it is asked whether there is a run, while there is none. */
+const AGAIN_MS = 3000;
 /** Events that are kept for the page of events. */
 const KEPT = 5000;
 
@@ -41,6 +43,8 @@ class Shared {
       this.needsKey = false;
       this.problem = null;
       await this.readRuns();
+      // A run may begin after the page was opened.
+      if (this.about.missing.runs) setTimeout(() => void this.start(), AGAIN_MS);
     } catch (error) {
       this.needsKey = error instanceof ApiError && error.status === 401;
       this.problem = this.needsKey ? null : String(error instanceof Error ? error.message : error);
@@ -53,12 +57,18 @@ class Shared {
     this.#follow();
   }
 
+  /** What there is may be more now: the first cycle writes a history. */
+  async #again() {
+    this.about = await data<About>("/about");
+    await this.readRuns();
+  }
+
   #follow() {
     this.#stop ??= follow(
       (event) => {
         this.events = [...this.events.slice(-KEPT), event];
         this.changes += 1;
-        if (event.kind.startsWith("cycle:") || event.kind.startsWith("run:")) void this.readRuns();
+        if (event.kind.startsWith("cycle:") || event.kind.startsWith("run:")) void this.#again();
       },
       (live) => (this.live = live),
     );

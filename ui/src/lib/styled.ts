@@ -5,7 +5,7 @@ function element(sheets: CSSStyleSheet[]): HTMLElement {
   const sheet = new CSSStyleSheet();
   sheets.push(sheet);
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
-  const made = document.createElement("span");
+  const made = Document.prototype.createElement.call(document, "span");
   made.hidden = true;
   let text = "";
   Object.defineProperty(made, "textContent", {
@@ -19,17 +19,34 @@ function element(sheets: CSSStyleSheet[]): HTMLElement {
   return made;
 }
 
-/** A document for xterm.js, and what removes its sheets again. */
-export function styled(): { document: Document; end: () => void } {
+interface Styled {
+  document: Document;
+  /** Does something; what it makes of the page's own document has sheets, too: version 6 of xterm.js forgets ours in one place. */
+  during: (work: () => void) => void;
+  /** Removes the sheets again. */
+  end: () => void;
+}
+
+/** A document for xterm.js. */
+export function styled(): Styled {
   const sheets: CSSStyleSheet[] = [];
   const proxy = new Proxy(document, {
     get(target, name) {
-      if (name === "createElement") return (tag: string) => (tag === "style" ? element(sheets) : target.createElement(tag));
+      if (name === "createElement") return (tag: string) => (tag === "style" ? element(sheets) : Document.prototype.createElement.call(target, tag));
       const value: unknown = Reflect.get(target, name, target);
       return typeof value === "function" ? value.bind(target) : value;
     },
     set: (target, name, value) => Reflect.set(target, name, value, target),
   });
   const end = () => (document.adoptedStyleSheets = document.adoptedStyleSheets.filter((sheet) => !sheets.includes(sheet)));
-  return { document: proxy, end };
+  const during = (work: () => void) => {
+    document.createElement = proxy.createElement;
+    try {
+      work();
+    } finally {
+      // What is left is the method of all documents.
+      delete (document as Partial<Document>).createElement;
+    }
+  };
+  return { document: proxy, during, end };
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use menace_server::dashboard::{Dashboard, DashboardError, Repository, Sources, listen};
+use menace_server::dashboard::{Dashboard, Repository, Sources, listen};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -93,7 +93,7 @@ fn serve(dashboard: Dashboard, port: u16, ended: oneshot::Receiver<()>, ready: &
         let (address, served) = listen(dashboard, port, end).await?;
         // Who started it waits for this, or is gone.
         let _ = ready.send(Ok(address));
-        Ok::<(), DashboardError>(served.await?)
+        served.await
     })?;
     Ok(())
 }

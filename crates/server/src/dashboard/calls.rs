@@ -76,7 +76,7 @@ pub(super) async fn show(
         id.parse().map_err(|error: menace_model::ids::IdError| ApiError::invalid(error.to_string()))?;
     let store = place.store().await?;
     let call = store.call(&id).await?;
-    let run = store.run(id.run()).await?;
+    let run = store.run_without_report(id.run()).await?;
     let source = Source::of(store, &run).await?;
     let mut shown = summary(&call);
     let frames = call.detail["facts"]["frames"].as_array().cloned().unwrap_or_default();

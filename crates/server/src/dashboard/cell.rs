@@ -35,8 +35,9 @@ pub(super) async fn cell(
     Query(which): Query<WhichCell>,
 ) -> Result<Json<Value>, ApiError> {
     let store = place.store().await?;
-    let run = store.run(&named(&id)?).await?;
-    let report = run.report.unwrap_or(Value::Null);
+    let run = place.run(&named(&id)?).await?;
+    let none = Value::Null;
+    let report = run.report.as_ref().unwrap_or(&none);
     let of_section = |row: &&Value| row["section"] == which.section.as_str();
     let of_scenario =
         |row: &&Value| which.scenario.as_deref().is_none_or(|scenario| row["scenario"] == scenario);
@@ -83,8 +84,9 @@ pub(super) async fn failures(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let run = place.store().await?.run(&named(&id)?).await?;
-    let report = run.report.unwrap_or(Value::Null);
+    let run = place.run(&named(&id)?).await?;
+    let none = Value::Null;
+    let report = run.report.as_ref().unwrap_or(&none);
     let all: Vec<Value> =
         report["failures"].as_array().into_iter().flatten().cloned().map(with_input).collect();
     Ok(Json(json!({"version": 1, "is_final": !report.is_null(), "failures": all})))

@@ -65,11 +65,10 @@ pub(super) async fn matrix(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
-    let store = place.store().await?;
-    let run = store.run(&named(&id)?).await?;
+    let run = place.run(&named(&id)?).await?;
     let shown = match &run.report {
         Some(report) if report["cells"].is_array() => of_report(report),
-        _ => so_far(store.cells(&run.id).await?),
+        _ => so_far(place.store().await?.cells(&run.id).await?),
     };
     Ok(Json(shown))
 }

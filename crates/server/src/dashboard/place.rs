@@ -1,11 +1,12 @@
 //! The data directory that is shown: its database, its history, its other files.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
+use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
-use menace_store::{Store, StoreError};
+use menace_store::{Run, RunState, Store, StoreError};
 use menace_tracker::history::{History, read};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -51,11 +52,32 @@ pub(super) struct Place {
     pub(super) feed: Feed,
     store: OnceCell<Store>,
     metrics: OnceCell<Store>,
+    /// The run that was asked for last, if it had ended: its report can have megabytes, and a page asks about it often.
+    last: Mutex<Option<Arc<Run>>>,
 }
 
 impl Place {
     pub(super) fn new(sources: Sources) -> Self {
-        Self { sources, feed: Feed::default(), store: OnceCell::new(), metrics: OnceCell::new() }
+        let (store, metrics) = (OnceCell::new(), OnceCell::new());
+        Self { sources, feed: Feed::default(), store, metrics, last: Mutex::default() }
+    }
+
+    /// A run with its report.
+    pub(super) async fn run(&self, id: &RunId) -> Result<Arc<Run>, ApiError> {
+        let store = self.store().await?;
+        let now = store.run_without_report(id).await?;
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A report is written once more after its run has ended, with what it is worth, and then the end is another.
+        if let Some(last) =
+            last.filter(|last| last.id == *id && last.ended_ms == now.ended_ms && last.state == now.state)
+        {
+            return Ok(last);
+        }
+        let run = Arc::new(store.run(id).await?);
+        if run.state == RunState::Finished {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&run));
+        }
+        Ok(run)
     }
 
     /// The database, if there is one: who looks makes none.

@@ -1,6 +1,6 @@
 //! How far a run is: its stage, what it has spent, and how long it will still take, where that is known.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use menace_store::{EventRecord, PatchRecord, Run, RunState};
@@ -17,8 +17,8 @@ const ENOUGH: u64 = 20;
 pub(super) struct Now<'a> {
     pub(super) at_ms: i64,
     pub(super) last_event: Option<&'a EventRecord>,
-    /// The run of the calls of the last cycle, of a loop.
-    pub(super) calls: Option<&'a Run>,
+    /// The run of its calls: of the last cycle, or itself.
+    pub(super) calls: &'a Run,
     /// The file in which a loop says how long it has run.
     pub(super) clock: PathBuf,
     pub(super) patches: &'a [PatchRecord],
@@ -30,8 +30,8 @@ pub(super) fn progress(run: &Run, now: &Now<'_>) -> Value {
         "stage": stage(run, now.last_event),
         "alive": alive(run, &now.clock),
         "budget": budget(run, now),
-        "calls_run": now.calls.unwrap_or(run).id.to_string(),
-        "planned": now.calls.unwrap_or(run).planned,
+        "calls_run": now.calls.id.to_string(),
+        "planned": now.calls.planned,
     })
 }
 
@@ -60,7 +60,7 @@ fn stage(run: &Run, last: Option<&EventRecord>) -> Value {
 }
 
 /// Whether its process is there: true, false, or null if nothing says so.
-fn alive(run: &Run, clock: &PathBuf) -> Value {
+fn alive(run: &Run, clock: &Path) -> Value {
     if run.state != RunState::Running {
         return json!(false);
     }
@@ -170,8 +170,9 @@ mod tests {
         let old = SystemTime::now() - 2 * SILENCE;
         std::fs::File::options().write(true).open(&clock).unwrap().set_modified(old).unwrap();
         assert_eq!(alive(&run(RunState::Running, 1), &clock), json!(false));
-        let now = Now { at_ms: 0, last_event: None, calls: None, clock, patches: &[] };
-        let budget = budget(&run(RunState::Running, 1), &now);
+        let run = run(RunState::Running, 1);
+        let now = Now { at_ms: 0, last_event: None, calls: &run, clock, patches: &[] };
+        let budget = budget(&run, &now);
         assert_eq!((&budget["seconds"], &budget["max_seconds"]), (&json!(41.5), &json!(60.0)));
     }
 }

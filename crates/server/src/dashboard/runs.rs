@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
+use menace_model::ids::RunId;
 use menace_store::{PatchRecord, PatchState, Run, Store};
 use serde_json::{Map, Value, json};
 
@@ -75,14 +76,16 @@ pub(super) async fn show(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let store = place.store().await?;
-    let run = store.run(&named(&id)?).await?;
+    let run = store.run_without_report(&named(&id)?).await?;
     let patches = store.patches(&run.id).await?;
     let last = store.last_events(Some(&run.id), 1).await?.pop();
-    let calls = calls_of(store, &run).await?;
+    // What was found is in the report of the calls: of the last cycle of a loop, or of the run itself.
+    let calls_run = last_cycle(&run)?.unwrap_or_else(|| run.id.clone());
+    let calls = place.run(&calls_run).await?;
     let now = Now {
         at_ms: clock::now_ms(),
         last_event: last.as_ref(),
-        calls: calls.as_ref(),
+        calls: &calls,
         clock: place.sources.data.join("auto").join(&id).join("elapsed"),
         patches: &patches,
     };
@@ -90,8 +93,9 @@ pub(super) async fn show(
     shown["progress"] = progress(&run, &now);
     shown["cycles"] = Value::Array(cycles(&run, &patches));
     shown["patches"] = counted(&patches);
-    shown["kinds"] = json!(kinds(store, calls.as_ref().unwrap_or(&run)).await?);
-    shown["found"] = calls.as_ref().unwrap_or(&run).report.as_ref().map_or(Value::Null, found);
+    shown["kinds"] = json!(kinds(store, &calls).await?);
+    shown["found"] =
+        calls.report.as_ref().filter(|report| report["cells"].is_array()).map_or(Value::Null, found);
     shown["stopped"] = match &last {
         Some(event) if event.kind == "run:stopped" => event.detail["reason"].clone(),
         _ => Value::Null,
@@ -105,8 +109,11 @@ pub(super) async fn pace(
     Path(id): Path<String>,
 ) -> Result<Json<Value>, ApiError> {
     let store = place.store().await?;
-    let run = store.run(&named(&id)?).await?;
-    let calls = calls_of(store, &run).await?.unwrap_or(run);
+    let run = store.run_without_report(&named(&id)?).await?;
+    let calls = match last_cycle(&run)? {
+        Some(cycle) => store.run_without_report(&cycle).await?,
+        None => run,
+    };
     let kinds = kinds(store, &calls).await?;
     let made = kinds.values().filter_map(Value::as_u64).sum();
     Ok(Json(json!({
@@ -120,10 +127,9 @@ pub(super) async fn pace(
 }
 
 /// The run of the calls of a loop: that of its last cycle.
-async fn calls_of(store: &Store, run: &Run) -> Result<Option<Run>, ApiError> {
+fn last_cycle(run: &Run) -> Result<Option<RunId>, ApiError> {
     let last = run.options["begun"].as_array().and_then(|begun| begun.last());
-    let Some(id) = last.and_then(|cycle| cycle["run"].as_str()) else { return Ok(None) };
-    Ok(Some(store.run(&named(id)?).await?))
+    last.and_then(|cycle| cycle["run"].as_str()).map(named).transpose()
 }
 
 async fn kinds(store: &Store, run: &Run) -> Result<Map<String, Value>, ApiError> {

@@ -71,9 +71,10 @@ pub(super) async fn metric(
     }
     let is_all = part.module.is_none() && part.scenario.is_none();
     // Nothing is expected of parts: then there is no forecast, not one of nothing.
-    let predicted: Vec<Option<f64>> = match is_all {
-        true => expected(&history, &name).into_iter().map(|one| one.map(|one| one.value)).collect(),
-        false => vec![None; actual.len()],
+    let predicted: Vec<Option<f64>> = if is_all {
+        expected(&history, &name).into_iter().map(|one| one.map(|one| one.value)).collect()
+    } else {
+        vec![None; actual.len()]
     };
     Ok(Json(json!({"predicted": predicted, "actual": actual})))
 }

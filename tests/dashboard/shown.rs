@@ -100,8 +100,8 @@ fn the_cells(shown: &Shown, calls: &str) {
 }
 
 fn the_failure(shown: &Shown, calls: &str) {
-    let cell = shown.json(&format!("/api/dashboard/runs/{calls}/cell?section=evil:evil_lookup"));
-    let failure = &cell["failures"][0];
+    let found = shown.json(&format!("/api/dashboard/runs/{calls}/cell?section=evil:evil_lookup"));
+    let failure = &found["failures"][0];
     assert!(failure["message"].as_str().unwrap().contains(ELEMENT), "{failure}");
     assert!(failure["input"].as_str().unwrap().starts_with('('), "{failure}");
     let call = failure["call"].as_str().unwrap();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use menace_model::inventory::{Inventory, Module};
+use menace_tracker::history::History;
 use serde_json::{Value, json};
 
 use super::place::{Place, Repository, unavailable};
@@ -25,12 +26,7 @@ pub(super) async fn modules(State(place): State<Arc<Place>>) -> Result<Json<Valu
     let read = read.map_err(|error| ApiError::internal(error.to_string()))?;
     let repository =
         read.map_err(|problem| unavailable("no_repository", format!("{root} cannot be read: {problem}")))?;
-    let last = |name: &str| history.as_ref()?.modules.get(name)?.levels.last().copied();
-    let risk = |name: &str| -> Option<f64> {
-        let values = history.as_ref()?.modules.get(name)?.metrics.get("risk_index")?;
-        values.iter().rev().find_map(|value| *value)
-    };
-    Ok(Json(shown(&repository, &|name| (last(name), risk(name)))))
+    Ok(Json(shown(&repository, &history.unwrap_or_default())))
 }
 
 async fn last_repository(place: &Place) -> Result<String, ApiError> {
@@ -39,7 +35,7 @@ async fn last_repository(place: &Place) -> Result<String, ApiError> {
 }
 
 /// Modules as nodes, imports as pairs of their numbers.
-fn shown(repository: &Repository, measured: &dyn Fn(&str) -> (Option<f64>, Option<f64>)) -> Value {
+fn shown(repository: &Repository, history: &History) -> Value {
     let Repository { inventory, groups } = repository;
     let numbers: BTreeMap<&str, usize> =
         inventory.modules.iter().enumerate().map(|(number, module)| (module.name.as_str(), number)).collect();
@@ -54,7 +50,8 @@ fn shown(repository: &Repository, measured: &dyn Fn(&str) -> (Option<f64>, Optio
         .map(|orphan| (orphan.path.as_str(), json!({"class": orphan.class, "reason": orphan.reason})))
         .collect();
     let node = |module: &Module| {
-        let (roi, risk) = measured(&module.path);
+        let measured = history.modules.get(&module.path);
+        let risk = measured.and_then(|measured| last(measured.metrics.get("risk_index")?));
         json!({
             "path": module.path,
             "name": module.name,
@@ -64,7 +61,7 @@ fn shown(repository: &Repository, measured: &dyn Fn(&str) -> (Option<f64>, Optio
             "sections": module.sections.len(),
             "maintainability": module.maintainability,
             "findings": module.findings.len(),
-            "roi": roi,
+            "roi": measured.and_then(|measured| measured.levels.last()),
             // With robustness if a cycle measured it; what reading alone says if none did.
             "risk": risk.or(module.risk.value),
             "risk_missing": if risk.is_some() { Vec::new() } else { module.risk.missing.clone() },
@@ -78,6 +75,11 @@ fn shown(repository: &Repository, measured: &dyn Fn(&str) -> (Option<f64>, Optio
         "groups": groups.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         "cycles": inventory.cycles,
     })
+}
+
+/// The last value that was measured.
+fn last(values: &[Option<f64>]) -> Option<f64> {
+    values.iter().rev().find_map(|value| *value)
 }
 
 fn imports(inventory: &Inventory, numbers: &BTreeMap<&str, usize>) -> Vec<(usize, usize)> {

@@ -226,12 +226,9 @@ mod tests {
         // One value, or the same all the time, is drawn too.
         for values in [vec![Some(0.3)], vec![Some(0.3), Some(0.3)], vec![]] {
             assert!(
-                super::Plot {
-                    title: String::new(),
-                    lines: vec![Line { name: String::new(), values, colour: INK }]
-                }
-                .png()
-                .is_ok()
+                Plot { title: String::new(), lines: vec![Line { name: String::new(), values, colour: INK }] }
+                    .png()
+                    .is_ok()
             );
         }
     }

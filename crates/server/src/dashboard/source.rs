@@ -25,7 +25,7 @@ impl Source {
         let id = run.id.to_string();
         // A cycle of a loop is about a commit of the branch, not about the user's files.
         let loops = store.runs(200).await?;
-        let cycles = loops.iter().flat_map(|other| other.options["begun"].as_array()).flatten();
+        let cycles = loops.iter().filter_map(|other| other.options["begun"].as_array()).flatten();
         let base =
             cycles.filter(|cycle| cycle["run"] == id.as_str()).find_map(|cycle| cycle["base"].as_str());
         let named = run.options["repository"].as_str().unwrap_or(&run.repository);

@@ -163,12 +163,23 @@ mod tests {
         let closed = gate(ring);
         assert_eq!(entered(&closed, &[("host", "localhost")]), Err(401));
         let caller = Caller { key: Some(key.id), quota: key.quota };
-        for headers in [("authorization", format!("Bearer {text}")), ("x-api-key", text.clone())] {
+        let named = format!("menace.terminal, menace.key.{text}");
+        let ways = [
+            ("authorization", format!("Bearer {text}")),
+            ("x-api-key", text.clone()),
+            ("sec-websocket-protocol", named.clone()),
+        ];
+        for headers in ways {
             assert_eq!(
                 entered(&closed, &[("host", "evil.example"), (headers.0, &headers.1)]),
                 Ok(caller.clone())
             );
         }
+        // Whoever holds sandboxes is not told the key.
+        let mut passed = HeaderMap::new();
+        passed.insert(SEC_WEBSOCKET_PROTOCOL, named.parse().unwrap());
+        without_socket_key(&mut passed);
+        assert_eq!(passed[SEC_WEBSOCKET_PROTOCOL], TERMINAL_PROTOCOL);
         for wrong in ["Bearer mnc_nonsense", "Basic abc", "Bearer"] {
             assert_eq!(
                 entered(&closed, &[("host", "localhost"), ("authorization", wrong)]),

@@ -62,6 +62,7 @@ fn is_fresh(binary: &Path) -> bool {
         .iter()
         .filter_map(|path| modified(path))
         .chain(newest_below(&workspace.join("crates")))
+        .chain(newest_below(&workspace.join("ui/dist")))
         .max();
     newest.is_none_or(|newest| newest <= built)
 }

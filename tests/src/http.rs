@@ -57,7 +57,10 @@ pub struct Reading {
 pub fn open(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reading {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    let mut head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\n");
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        head += &format!("Host: {address}\r\n");
+    }
     for (name, value) in headers {
         head += &format!("{name}: {value}\r\n");
     }

@@ -2,6 +2,7 @@
 #![expect(clippy::doc_markdown, reason = "doc comments here are the help texts that users read")]
 
 mod auto;
+mod dashboard;
 mod memory;
 mod network;
 mod patches;
@@ -18,6 +19,7 @@ use menace_analysis::map::Algorithm;
 use crate::commands::Scope;
 use crate::configuration::SettingFlags;
 pub(crate) use auto::{Auto, RunComplete};
+pub(crate) use dashboard::Dashboard;
 pub(crate) use memory::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, MemorySearch};
 pub(crate) use network::{NetworkArguments, Reach};
 pub(crate) use patches::{PatchesCommand, PatchesList};
@@ -164,7 +166,9 @@ pub(crate) enum Command {
     /// Run commands in sandboxes
     #[command(subcommand)]
     Sandbox(SandboxCommand),
-    /// Serve sandboxes to other programs: a REST API
+    /// Show runs, patches, metrics and modules of the data directory in a browser
+    Dashboard(Dashboard),
+    /// Serve sandboxes to other programs, and the dashboard: a REST API
     Serve(Serve),
     /// Keys of programs on other machines
     #[command(subcommand)]

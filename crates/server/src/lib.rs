@@ -8,6 +8,7 @@ pub mod api;
 pub mod cleaning;
 pub mod client;
 mod clock;
+pub mod dashboard;
 mod error;
 pub mod front;
 pub mod keeper;

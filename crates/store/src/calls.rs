@@ -30,6 +30,19 @@ pub struct CallRecord {
     pub detail: Value,
 }
 
+/// Calls of one section under one scenario that ended in one way.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CellCount {
+    /// `module:qualname`.
+    pub section: String,
+    /// The scenario.
+    pub scenario: String,
+    /// How they ended.
+    pub kind: String,
+    /// How many there are.
+    pub count: u64,
+}
+
 /// Which calls of a run.
 #[derive(Debug, Clone, Default)]
 pub struct CallFilter {
@@ -37,6 +50,8 @@ pub struct CallFilter {
     pub kind: Option<OutcomeKind>,
     /// Only of this section.
     pub section: Option<String>,
+    /// Only under this scenario.
+    pub scenario: Option<String>,
     /// Only after this one.
     pub after: Option<u64>,
     /// At most so many.
@@ -88,6 +103,9 @@ impl Store {
         if let Some(section) = &filter.section {
             query = query.filter(call::Column::Section.eq(section.as_str()));
         }
+        if let Some(scenario) = &filter.scenario {
+            query = query.filter(call::Column::Scenario.eq(scenario.as_str()));
+        }
         let rows = query.order_by_asc(outcome::Column::Number).limit(filter.limit).all(self.connection());
         let rows = rows.await.map_err(StoreError::query("read calls"))?;
         rows.into_iter().filter_map(|(outcome, call)| Some(of_rows(run, &outcome, call?))).collect()
@@ -106,6 +124,34 @@ impl Store {
             .await
             .map_err(StoreError::query("count calls"))?;
         Ok(rows.into_iter().map(|(kind, count)| (kind, count.cast_unsigned())).collect())
+    }
+}
+
+impl Store {
+    /// How many calls of each section ended in each way under each scenario, as far as a run is.
+    pub async fn cells(&self, run: &RunId) -> Result<Vec<CellCount>, StoreError> {
+        let rows: Vec<(String, String, String, i64)> = outcome::Entity::find()
+            .inner_join(call::Entity)
+            .select_only()
+            .column(call::Column::Section)
+            .column(call::Column::Scenario)
+            .column(outcome::Column::Kind)
+            .column_as(outcome::Column::Number.count(), "count")
+            .filter(outcome::Column::Run.eq(run.to_string()))
+            .group_by(call::Column::Section)
+            .group_by(call::Column::Scenario)
+            .group_by(outcome::Column::Kind)
+            .into_tuple()
+            .all(self.connection())
+            .await
+            .map_err(StoreError::query("count the calls of cells"))?;
+        let of = |(section, scenario, kind, count): (String, String, String, i64)| CellCount {
+            section,
+            scenario,
+            kind,
+            count: count.cast_unsigned(),
+        };
+        Ok(rows.into_iter().map(of).collect())
     }
 }
 

@@ -65,15 +65,37 @@ impl Store {
             .all(self.connection())
             .await
             .map_err(StoreError::query("read events"))?;
-        rows.into_iter()
-            .map(|row| {
-                let detail = serde_json::from_str(&row.detail).map_err(|error| StoreError::Content {
-                    what: format!("event {}", row.id),
-                    reason: error.to_string(),
-                })?;
-                let id = row.id.cast_unsigned();
-                Ok(EventRecord { id, run: row.run, at_ms: row.at_ms, kind: row.kind, detail })
-            })
-            .collect()
+        rows.into_iter().map(record).collect()
     }
+
+    /// What happened in any run after the event with this number, at most so much.
+    pub async fn events_after(&self, after: u64, most: u64) -> Result<Vec<EventRecord>, StoreError> {
+        let rows = event::Entity::find()
+            .filter(event::Column::Id.gt(after.cast_signed()))
+            .order_by_asc(event::Column::Id)
+            .limit(most)
+            .all(self.connection())
+            .await
+            .map_err(StoreError::query("read events"))?;
+        rows.into_iter().map(record).collect()
+    }
+
+    /// The last things that happened, in any run or in one, the oldest first.
+    pub async fn last_events(&self, run: Option<&RunId>, most: u64) -> Result<Vec<EventRecord>, StoreError> {
+        let mut query = event::Entity::find().order_by_desc(event::Column::Id).limit(most);
+        if let Some(run) = run {
+            query = query.filter(event::Column::Run.eq(run.to_string()));
+        }
+        let rows = query.all(self.connection()).await.map_err(StoreError::query("read the last events"))?;
+        rows.into_iter().rev().map(record).collect()
+    }
+}
+
+fn record(row: event::Model) -> Result<EventRecord, StoreError> {
+    let detail = serde_json::from_str(&row.detail).map_err(|error| StoreError::Content {
+        what: format!("event {}", row.id),
+        reason: error.to_string(),
+    })?;
+    let id = row.id.cast_unsigned();
+    Ok(EventRecord { id, run: row.run, at_ms: row.at_ms, kind: row.kind, detail })
 }

@@ -19,7 +19,7 @@ mod runs;
 mod store_tests;
 mod workflows;
 
-pub use calls::{CallFilter, CallRecord};
+pub use calls::{CallFilter, CallRecord, CellCount};
 pub use error::StoreError;
 pub use events::EventRecord;
 pub use memories::{MemoryFilter, MemoryRecord, NewMemory};

@@ -1,7 +1,7 @@
 //! Metrics of cycles, one row for each value: what `metrics.db` is for.
 
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, TransactionTrait};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
 
 use crate::entities::metric;
 use crate::{Store, StoreError};
@@ -57,17 +57,40 @@ impl Store {
             .order_by_asc(metric::Column::Id)
             .all(self.connection());
         let rows = rows.await.map_err(StoreError::query("read metrics"))?;
-        Ok(rows
-            .into_iter()
-            .map(|row| MetricRecord {
-                run: row.run,
-                cycle: row.cycle.cast_unsigned(),
-                at_ms: row.at_ms,
-                module: row.module,
-                scenario: row.scenario,
-                name: row.name,
-                value: row.value,
-            })
-            .collect())
+        Ok(rows.into_iter().map(record).collect())
+    }
+
+    /// All values of a metric, of every module and the repository, in their order.
+    pub async fn metric_everywhere(&self, name: &str) -> Result<Vec<MetricRecord>, StoreError> {
+        let rows = metric::Entity::find()
+            .filter(metric::Column::Name.eq(name))
+            .order_by_asc(metric::Column::Id)
+            .all(self.connection());
+        let rows = rows.await.map_err(StoreError::query("read metrics"))?;
+        Ok(rows.into_iter().map(record).collect())
+    }
+
+    /// The names of all metrics that were measured, sorted.
+    pub async fn metric_names(&self) -> Result<Vec<String>, StoreError> {
+        let names = metric::Entity::find()
+            .select_only()
+            .column(metric::Column::Name)
+            .distinct()
+            .order_by_asc(metric::Column::Name)
+            .into_tuple()
+            .all(self.connection());
+        names.await.map_err(StoreError::query("read the names of metrics"))
+    }
+}
+
+fn record(row: metric::Model) -> MetricRecord {
+    MetricRecord {
+        run: row.run,
+        cycle: row.cycle.cast_unsigned(),
+        at_ms: row.at_ms,
+        module: row.module,
+        scenario: row.scenario,
+        name: row.name,
+        value: row.value,
     }
 }

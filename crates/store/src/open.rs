@@ -45,6 +45,11 @@ impl Store {
         opened
     }
 
+    /// Whether there is a database already: who only looks must not make one.
+    pub fn is_there(address: &str, directory: &Path) -> bool {
+        sqlite_path(address, directory).is_some_and(|path| path.is_file())
+    }
+
     pub(crate) fn connection(&self) -> &DatabaseConnection {
         &self.connection
     }

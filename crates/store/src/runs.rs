@@ -2,7 +2,8 @@
 
 use menace_model::ids::RunId;
 use sea_orm::ActiveValue::Set;
-use sea_orm::{ActiveModelTrait, EntityTrait, QueryOrder, QuerySelect};
+use sea_orm::sea_query::Expr;
+use sea_orm::{ActiveModelTrait, ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -116,12 +117,35 @@ impl Store {
         of_row(&row.ok_or_else(|| StoreError::NoRun(id.clone()))?)
     }
 
+    /// A run without its report, which can have megabytes.
+    pub async fn run_without_report(&self, id: &RunId) -> Result<Run, StoreError> {
+        let found = without_report().filter(run::Column::Id.eq(id.to_string())).one(self.connection());
+        let row = found.await.map_err(StoreError::query("read a run"))?;
+        of_row(&row.ok_or_else(|| StoreError::NoRun(id.clone()))?)
+    }
+
     /// The latest runs, the last first, without their reports.
     pub async fn runs(&self, limit: u64) -> Result<Vec<Run>, StoreError> {
-        let rows = run::Entity::find().order_by_desc(run::Column::Id).limit(limit).all(self.connection());
+        let rows = without_report().order_by_desc(run::Column::Id).limit(limit).all(self.connection());
         let rows = rows.await.map_err(StoreError::query("read the runs"))?;
-        rows.into_iter().map(|row| of_row(&run::Model { report: None, ..row })).collect()
+        rows.iter().map(of_row).collect()
     }
+}
+
+/// Everything but reports: they are not even read.
+fn without_report() -> sea_orm::Select<run::Entity> {
+    let columns = [
+        run::Column::Id,
+        run::Column::Repository,
+        run::Column::State,
+        run::Column::Seed,
+        run::Column::BeganMs,
+        run::Column::EndedMs,
+        run::Column::Planned,
+        run::Column::Options,
+    ];
+    let find = run::Entity::find().select_only().columns(columns);
+    find.column_as(Expr::value(None::<String>), run::Column::Report)
 }
 
 fn of_row(row: &run::Model) -> Result<Run, StoreError> {

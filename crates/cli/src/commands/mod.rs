@@ -2,6 +2,7 @@
 
 mod auto;
 mod config;
+mod dashboard;
 mod dependencies;
 mod doctor;
 mod init;
@@ -74,6 +75,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Truth(command) => roi::truth(configuration, &command),
         Command::Memory(command) => memory::run(configuration, &command),
         Command::Sandbox(command) => sandbox::run(configuration, command),
+        Command::Dashboard(arguments) => dashboard::run(configuration, &arguments),
         Command::Serve(arguments) => service::serve(configuration, &arguments),
         Command::Keys(command) => service::keys(configuration, &command),
         Command::Mcp(arguments) => service::mcp(configuration, &arguments),

@@ -1,9 +1,9 @@
 //! What the commands that read a repository have in common.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use menace_analysis::orphans::OrphanOptions;
-use menace_analysis::scan::{Scan, ScanOptions, scan};
+use menace_analysis::scan::{Progress, Scan, ScanOptions, Silent, scan};
 use menace_model::settings::OrphanSettings;
 
 use crate::arguments::Repository;
@@ -27,24 +27,49 @@ pub(super) fn read_repository(
     purpose: Purpose,
 ) -> anyhow::Result<Scan> {
     let root = configuration.repository(repository.path.as_deref());
-    let options = ScanOptions {
-        exclude: configuration
-            .settings()
-            .scan
-            .exclude_dirs
-            .iter()
-            .chain(&repository.exclude)
-            .cloned()
-            .collect(),
-        cache: if repository.no_cache { None } else { cache_directory() },
-        orphans: orphan_options(&configuration.settings().orphans),
-        weigh: purpose == Purpose::ModuleMap,
-    };
-    let churn = GitChurn::start(&root);
+    let mut options = ReadingOptions::of(configuration);
+    options.exclude.extend(repository.exclude.iter().cloned());
+    if repository.no_cache {
+        options.cache = None;
+    }
     let progress = ScanProgress::new(&root);
-    let scanned = scan(&root, &options, &progress, || churn.finish());
+    let scanned = options.scan(&root, purpose, &progress);
     progress.finish();
-    Ok(scanned?)
+    scanned
+}
+
+/// How repositories are read, apart from the configuration, so that another thread can do it.
+#[derive(Debug, Clone)]
+pub(super) struct ReadingOptions {
+    exclude: Vec<String>,
+    cache: Option<PathBuf>,
+    orphans: OrphanOptions,
+}
+
+impl ReadingOptions {
+    pub(super) fn of(configuration: &Configuration) -> Self {
+        Self {
+            exclude: configuration.settings().scan.exclude_dirs.clone(),
+            cache: cache_directory(),
+            orphans: orphan_options(&configuration.settings().orphans),
+        }
+    }
+
+    /// Scans a repository without a word.
+    pub(super) fn read(&self, root: &Path, purpose: Purpose) -> anyhow::Result<Scan> {
+        self.scan(root, purpose, &Silent)
+    }
+
+    fn scan(&self, root: &Path, purpose: Purpose, progress: &dyn Progress) -> anyhow::Result<Scan> {
+        let options = ScanOptions {
+            exclude: self.exclude.clone(),
+            cache: self.cache.clone(),
+            orphans: self.orphans.clone(),
+            weigh: purpose == Purpose::ModuleMap,
+        };
+        let churn = GitChurn::start(root);
+        Ok(scan(root, &options, progress, || churn.finish())?)
+    }
 }
 
 pub(super) fn orphan_options(settings: &OrphanSettings) -> OrphanOptions {

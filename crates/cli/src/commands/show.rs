@@ -30,6 +30,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Show) -> anyhow::Re
         let filter = CallFilter {
             kind: arguments.kind,
             section: arguments.section.clone(),
+            scenario: None,
             after: after.map(|call| call.number()),
             limit,
         };

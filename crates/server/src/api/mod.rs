@@ -31,6 +31,7 @@ use utoipa_axum::routes;
 
 pub use caller::CALLER_HEADER;
 pub use commands::StreamEvent;
+pub(crate) use terminal::PROTOCOL as TERMINAL_PROTOCOL;
 
 use crate::error::ApiError;
 use crate::sandboxes::Sandboxes;

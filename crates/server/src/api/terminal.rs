@@ -17,6 +17,9 @@ use super::caller::{Asked, Named};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Entry, Keeping, Order, Running, State as Progress};
 
+/// The protocol of the WebSocket, for callers that name one.
+pub(crate) const PROTOCOL: &str = "menace.terminal";
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WhichTerminal {
@@ -72,7 +75,7 @@ pub(super) async fn terminal(
         ..ExecRequest::default()
     };
     let running = entry.start(request, Keeping::All).await?;
-    Ok(upgrade.on_upgrade(move |socket| connected(entry, running, socket)))
+    Ok(upgrade.protocols([PROTOCOL]).on_upgrade(move |socket| connected(entry, running, socket)))
 }
 
 async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) {

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::header::{AUTHORIZATION, HOST, ORIGIN, SEC_WEBSOCKET_PROTOCOL};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::keys::{KeyRing, Refusal};
 use super::rate::Rate;
+use crate::api::TERMINAL_PROTOCOL;
 use crate::clock;
 use crate::error::ApiError;
 use crate::sandboxes::Caller;
@@ -68,7 +69,26 @@ fn key_of(headers: &HeaderMap) -> Option<String> {
     });
     // A header that is there and means nothing is a wrong key, not none.
     let other = || headers.get("x-api-key").map(|header| header.to_str().unwrap_or_default().to_owned());
-    bearer.or_else(other).or_else(|| headers.contains_key(AUTHORIZATION).then(String::new))
+    bearer
+        .or_else(other)
+        .or_else(|| key_of_socket(headers))
+        .or_else(|| headers.contains_key(AUTHORIZATION).then(String::new))
+}
+
+/// Pages cannot send headers with a WebSocket. They can name protocols, and one of those is the key.
+fn key_of_socket(headers: &HeaderMap) -> Option<String> {
+    let named = headers.get(SEC_WEBSOCKET_PROTOCOL)?.to_str().ok()?;
+    named.split(',').find_map(|one| one.trim().strip_prefix(SOCKET_KEY).map(str::to_owned))
+}
+
+/// What such a protocol begins with.
+const SOCKET_KEY: &str = "menace.key.";
+
+/// Takes the key out of the protocols, as whoever holds sandboxes need not know it.
+pub(super) fn without_socket_key(headers: &mut HeaderMap) {
+    if key_of_socket(headers).is_some() {
+        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(TERMINAL_PROTOCOL));
+    }
 }
 
 /// Without keys everybody on this machine may ask, but no page of the internet in a browser of this machine: such a page has
@@ -143,12 +163,23 @@ mod tests {
         let closed = gate(ring);
         assert_eq!(entered(&closed, &[("host", "localhost")]), Err(401));
         let caller = Caller { key: Some(key.id), quota: key.quota };
-        for headers in [("authorization", format!("Bearer {text}")), ("x-api-key", text.clone())] {
+        let named = format!("menace.terminal, menace.key.{text}");
+        let ways = [
+            ("authorization", format!("Bearer {text}")),
+            ("x-api-key", text.clone()),
+            ("sec-websocket-protocol", named.clone()),
+        ];
+        for headers in ways {
             assert_eq!(
                 entered(&closed, &[("host", "evil.example"), (headers.0, &headers.1)]),
                 Ok(caller.clone())
             );
         }
+        // Whoever holds sandboxes is not told the key.
+        let mut passed = HeaderMap::new();
+        passed.insert(SEC_WEBSOCKET_PROTOCOL, named.parse().unwrap());
+        without_socket_key(&mut passed);
+        assert_eq!(passed[SEC_WEBSOCKET_PROTOCOL], TERMINAL_PROTOCOL);
         for wrong in ["Bearer mnc_nonsense", "Basic abc", "Bearer"] {
             assert_eq!(
                 entered(&closed, &[("host", "localhost"), ("authorization", wrong)]),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::UPGRADE;
+use axum::http::header::{CONTENT_SECURITY_POLICY, UPGRADE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -22,12 +22,13 @@ use tokio_rustls::TlsAcceptor;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
 use super::audit::{Audit, Line};
-use super::gate::Gate;
+use super::gate::{Gate, without_socket_key};
 use super::keys::{Key, KeyRing};
 use super::rate::Rate;
 use super::tls::{TlsError, TlsFiles};
 use crate::api::CALLER_HEADER;
 use crate::clock;
+use crate::dashboard::{self, Dashboard};
 use crate::error::ApiError;
 use crate::keeper::Keeper;
 use crate::proxy::forward;
@@ -92,6 +93,7 @@ struct Shared {
     keeper: Keeper,
     audit: Audit,
     patience: Duration,
+    dashboard: Dashboard,
 }
 
 impl Front {
@@ -101,6 +103,7 @@ impl Front {
         keys: Vec<Key>,
         keeper: Keeper,
         audit: Audit,
+        dashboard: Dashboard,
     ) -> Result<Self, FrontError> {
         let address = options.address;
         if keys.is_empty() && !address.ip().is_loopback() {
@@ -114,7 +117,7 @@ impl Front {
         // One that needs keys never becomes open because the last one was taken back.
         let needs_key = options.needs_key || !ring.is_empty() || !address.ip().is_loopback();
         let gate = Gate { keys: ring, needs_key, rate: Rate::new(options.rate.0, options.rate.1) };
-        let shared = Shared { gate, keeper, audit, patience: options.patience };
+        let shared = Shared { gate, keeper, audit, patience: options.patience, dashboard };
         Ok(Self { listener, acceptor, shared: Arc::new(shared) })
     }
 
@@ -214,15 +217,21 @@ fn router(shared: Arc<Shared>, address: SocketAddr) -> Router {
 async fn handle(State(peer): State<Peer>, request: Request) -> Response {
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    // Whether it lives can be asked without a key, as those ask who restart it.
-    let is_open = path == "/healthz";
+    // Whether it lives can be asked without a key, as those ask who restart it. The page asks for a key itself, and has no
+    // secrets; without keys it is served to this machine alone, as everything is.
+    let is_open = path == "/healthz" || (peer.shared.gate.needs_key && dashboard::is_page(&path));
     let entered =
         if is_open { Ok(Caller::default()) } else { peer.shared.gate.enter(request.headers(), peer.address) };
     let (key, response) = match entered {
         Err(refused) => (None, refused.into_response()),
         Ok(caller) => {
-            let passed = pass_on(&peer.shared, request, &caller).await;
-            (caller.key, passed.unwrap_or_else(IntoResponse::into_response))
+            let answered = if dashboard::is_ours(&path) {
+                peer.shared.dashboard.answer(request).await
+            } else {
+                let passed = pass_on(&peer.shared, request, &caller).await;
+                of_sandbox(&path, passed.unwrap_or_else(IntoResponse::into_response))
+            };
+            (caller.key, answered)
         }
     };
     let changes = !method.is_safe();
@@ -246,11 +255,24 @@ async fn handle(State(peer): State<Peer>, request: Request) -> Response {
     response
 }
 
+/// What a sandbox says or has is not ours: a page of it that somebody opens may run, but as a stranger. It has no origin, so that
+/// it cannot ask us for anything in the name of whoever opened it.
+fn of_sandbox(path: &str, mut response: Response) -> Response {
+    let rest = path.strip_prefix("/api/sandboxes/").and_then(|rest| rest.split_once('/'));
+    if rest.is_some_and(|(_, rest)| rest.starts_with("ports/") || rest.starts_with("files/")) {
+        let policy = HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-modals");
+        response.headers_mut().append(CONTENT_SECURITY_POLICY, policy);
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    }
+    response
+}
+
 async fn pass_on(shared: &Shared, mut request: Request<Body>, caller: &Caller) -> Result<Response, ApiError> {
     without_last_slash(&mut request);
     let caller = serde_json::to_string(caller).unwrap_or_default();
     let caller = HeaderValue::from_str(&caller)
         .map_err(|_| ApiError::internal("the name of the key cannot be passed on"))?;
+    without_socket_key(request.headers_mut());
     // Whatever a caller sends under this name is replaced.
     request.headers_mut().insert(CALLER_HEADER, caller);
     // One that was just killed may take a connection and answer nothing. What changes nothing is asked once more.

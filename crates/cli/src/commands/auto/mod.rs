@@ -32,6 +32,7 @@ use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::note;
 
+use super::dashboard::Beside;
 use super::run::{milliseconds, new_id};
 use super::usage::UsageError;
 use drive::Drive;
@@ -50,6 +51,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
         let data = configuration.data_directory();
         let name = id.to_string();
         let arguments = &progress.asked(arguments);
+        let _dashboard = Beside::start(configuration)?;
         let drive = Drive {
             configuration,
             arguments,

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use anyhow::Context;
 use menace_server::client::Client;
+use menace_server::dashboard::{Dashboard, Sources};
 use menace_server::front::{Audit, Front, FrontOptions, TlsFiles};
 use serde_json::Value;
 
 use super::{keeper, keys};
 use crate::arguments::{Keep, Serve};
 use crate::calling::runtime;
+use crate::commands::dashboard::sources;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::{count, note};
@@ -48,7 +50,8 @@ async fn serve(configuration: &Configuration, arguments: &Serve) -> anyhow::Resu
         patience: arguments.patience,
     };
     let scheme = if front.tls.is_some() { "https" } else { "http" };
-    let front = Front::listen(front, keys::read(configuration)?, keeper, audit).await?;
+    let shown = Dashboard::new(Sources { has_sandboxes: true, ..sources(configuration) });
+    let front = Front::listen(front, keys::read(configuration)?, keeper, audit, shown).await?;
     note(&format!("menace serves sandboxes at {scheme}://{}", front.address()?));
     note(&format!("  backend {}, data {}", ready["backend"].as_str().unwrap_or("?"), data.display()));
     note(if front.needs_key() {
@@ -56,6 +59,7 @@ async fn serve(configuration: &Configuration, arguments: &Serve) -> anyhow::Resu
     } else {
         "  no key is needed, because only this machine can ask"
     });
+    note(&format!("  dashboard {scheme}://{}", front.address()?));
     note(&format!("  try {scheme}://{}/api/docs", front.address()?));
     match ready["sandboxes"].as_u64() {
         Some(0) | None => {}

@@ -13,7 +13,7 @@ settings! {
     auto_dashboard_port: Option<u16> = "" {
         env: "AUTO_DASHBOARD_PORT",
         flag: "--dashboard-port",
-        status: Planned,
+        status: Active,
     }
 
     /// Port of the Prometheus exporter; nothing means that none is started

@@ -1,0 +1,93 @@
+//! What went wrong in one cell.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use menace_model::ids::RunId;
+use menace_store::{CallFilter, CallRecord, Store};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::calls::with_input;
+use super::events::named;
+use super::place::Place;
+use crate::error::ApiError;
+
+/// Calls of a section that are looked at for the ways in which it fails.
+const MOST: u64 = 1_000;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct WhichCell {
+    section: String,
+    scenario: Option<String>,
+}
+
+/// What tells one way to fail from another: its kind, the exception, the file and the line.
+type Signature = (String, String, String, u64);
+
+/// What is known of one section, under one scenario or all: its cells with their intervals, and the ways in which it fails. One
+/// that several sections have in common is listed once in a report, with one of them as the example; here it belongs to all.
+pub(super) async fn cell(
+    State(place): State<Arc<Place>>,
+    Path(id): Path<String>,
+    Query(which): Query<WhichCell>,
+) -> Result<Json<Value>, ApiError> {
+    let store = place.store().await?;
+    let run = place.run(&named(&id)?).await?;
+    let none = Value::Null;
+    let report = run.report.as_ref().unwrap_or(&none);
+    let of_section = |row: &&Value| row["section"] == which.section.as_str();
+    let of_scenario =
+        |row: &&Value| which.scenario.as_deref().is_none_or(|scenario| row["scenario"] == scenario);
+    let rows = |name: &str| report[name].as_array().into_iter().flatten();
+    let seen = signatures(store, &run.id, &which).await?;
+    let is_own = |row: &&Value| of_section(row) && of_scenario(row) || seen.contains(&of_failure(row));
+    let shown = |name: &str| rows(name).filter(is_own).cloned().map(with_input).collect::<Vec<_>>();
+    Ok(Json(json!({
+        "version": 1,
+        "is_final": !report.is_null(),
+        "cells": rows("cells").filter(of_section).filter(of_scenario).collect::<Vec<_>>(),
+        "failures": shown("failures"),
+        "flaky": shown("flaky"),
+        "harness_errors": rows("harness_errors").filter(of_section).collect::<Vec<_>>(),
+    })))
+}
+
+async fn signatures(store: &Store, run: &RunId, which: &WhichCell) -> Result<BTreeSet<Signature>, ApiError> {
+    let filter = CallFilter {
+        section: Some(which.section.clone()),
+        scenario: which.scenario.clone(),
+        limit: MOST,
+        ..CallFilter::default()
+    };
+    let calls = store.calls(run, &filter).await?;
+    Ok(calls.iter().filter(|call| call.kind.is_failure()).filter_map(of_call).collect())
+}
+
+/// Nothing if it was in no line of the repository: then it says nothing about other sections.
+fn of_call(call: &CallRecord) -> Option<Signature> {
+    let facts = &call.detail["facts"];
+    let frame = facts["frames"].as_array()?.last()?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    Some((call.kind.name().to_owned(), text(&facts["exception"]), text(&frame[0]), frame[1].as_u64()?))
+}
+
+fn of_failure(failure: &Value) -> Signature {
+    let text = |name: &str| failure[name].as_str().unwrap_or_default().to_owned();
+    (text("kind"), text("exception"), text("path"), failure["line"].as_u64().unwrap_or(0))
+}
+
+/// All failures of a run, the worst first.
+pub(super) async fn failures(
+    State(place): State<Arc<Place>>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let run = place.run(&named(&id)?).await?;
+    let none = Value::Null;
+    let report = run.report.as_ref().unwrap_or(&none);
+    let all: Vec<Value> =
+        report["failures"].as_array().into_iter().flatten().cloned().map(with_input).collect();
+    Ok(Json(json!({"version": 1, "is_final": !report.is_null(), "failures": all})))
+}

@@ -1,0 +1,67 @@
+//! What happens, for all who look: the database is asked once for all of them, and only while somebody looks.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use menace_store::{EventRecord, Store};
+use tokio::sync::broadcast;
+
+/// How often it is asked. Somebody who looks sees something at most so much later.
+const BETWEEN: Duration = Duration::from_millis(200);
+/// Events that wait for somebody who is slow.
+const WAITING: usize = 1024;
+/// Events that are read at once.
+const PAGE: u64 = 500;
+
+pub(super) struct Feed {
+    sender: broadcast::Sender<Arc<EventRecord>>,
+    is_asking: Arc<AtomicBool>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self { sender: broadcast::channel(WAITING).0, is_asking: Arc::default() }
+    }
+}
+
+impl Feed {
+    /// What happens from now on.
+    pub(super) fn listen(&self, store: &Store) -> broadcast::Receiver<Arc<EventRecord>> {
+        let receiver = self.sender.subscribe();
+        if !self.is_asking.swap(true, Ordering::AcqRel) {
+            tokio::spawn(ask(store.clone(), self.sender.clone(), Arc::clone(&self.is_asking)));
+        }
+        receiver
+    }
+}
+
+async fn ask(store: Store, sender: broadcast::Sender<Arc<EventRecord>>, is_asking: Arc<AtomicBool>) {
+    let mut last = None;
+    loop {
+        let asked = match last {
+            // Listeners read what was before by themselves.
+            None => store.last_events(None, 1).await,
+            Some(last) => store.events_after(last, PAGE).await,
+        };
+        match asked {
+            Ok(events) => {
+                let is_first = last.is_none();
+                last = Some(events.last().map_or(last.unwrap_or(0), |event| event.id));
+                for event in events.into_iter().filter(|_| !is_first) {
+                    // Nobody has to listen.
+                    let _ = sender.send(Arc::new(event));
+                }
+            }
+            Err(error) => tracing::warn!("events cannot be read: {error}"),
+        }
+        if sender.receiver_count() == 0 {
+            is_asking.store(false, Ordering::Release);
+            // Somebody may have come between the two lines above, and would wait for ever.
+            if sender.receiver_count() == 0 || is_asking.swap(true, Ordering::AcqRel) {
+                return;
+            }
+        }
+        tokio::time::sleep(BETWEEN).await;
+    }
+}

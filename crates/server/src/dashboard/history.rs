@@ -1,0 +1,121 @@
+//! What all cycles were worth, what comes next, and what is complete.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use menace_store::MetricRecord;
+use menace_tracker::forecast::{Forecast, Question, forecast};
+use menace_tracker::history::{History, Tracked, summarise_synergy};
+use menace_tracker::weights::SynergyWeights;
+use serde_json::{Value, json};
+
+use super::place::Place;
+use crate::error::ApiError;
+
+/// Cycles that are looked ahead.
+const AHEAD: usize = 5;
+/// Values of a moving average of synergy.
+const WINDOW: usize = 4;
+
+/// The ROI of the repository and its modules over cycles.
+pub(super) async fn roi(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+    let history = place.history()?;
+    let raroi = match place.metrics().await? {
+        Some(metrics) => by_cycle(metrics.metric_everywhere("raroi").await?),
+        None => {
+            json!({"unavailable": "there is no metrics.db, and a history has no RAROI of the repository"})
+        }
+    };
+    let modules: Vec<Value> =
+        history.modules.iter().map(|(name, tracked)| module(name, tracked, &history)).collect();
+    let scenarios: BTreeMap<&String, Value> =
+        history.scenarios.iter().map(|(name, tracked)| (name, ends(tracked))).collect();
+    Ok(Json(json!({
+        "version": 1,
+        "repository": history.repository,
+        "cycles": history.cycles,
+        "levels": history.roi_levels,
+        "deltas": history.roi_history,
+        "predicted": history.predicted_roi,
+        "forecast": ahead(&history, "roi"),
+        "raroi": raroi,
+        "modules": modules,
+        "scenarios": scenarios,
+        "complete": history.complete,
+    })))
+}
+
+fn module(name: &str, tracked: &Tracked, history: &History) -> Value {
+    let mut shown = ends(tracked);
+    shown["module"] = json!(name);
+    shown["raroi"] = json!(tracked.raroi.last());
+    shown["complete"] = json!(history.complete.get(name));
+    shown
+}
+
+/// The last value and the last change, with all before them.
+fn ends(tracked: &Tracked) -> Value {
+    json!({"roi": tracked.levels.last(), "delta": tracked.deltas.last(), "levels": tracked.levels})
+}
+
+/// The RAROI of modules in each cycle: their mean, the least and the greatest, and how many there are.
+fn by_cycle(records: Vec<MetricRecord>) -> Value {
+    let mut cycles: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
+    for record in records.into_iter().filter(|record| record.scenario.is_empty()) {
+        cycles.entry(record.cycle).or_default().push(record.value);
+    }
+    let of = |(cycle, values): (u64, Vec<f64>)| {
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let (least, most) = values
+            .iter()
+            .fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(*value), most.max(*value)));
+        json!({"cycle": cycle, "mean": mean, "least": least, "most": most, "modules": values.len()})
+    };
+    json!({"cycles": cycles.into_iter().map(of).collect::<Vec<_>>()})
+}
+
+/// What is expected of the next cycles, or why nothing is.
+pub(super) fn ahead(history: &History, metric: &str) -> Value {
+    let series = history.series(metric);
+    let known = history.models.get(metric).map(|known| known.model);
+    match forecast(&Question { horizon: AHEAD, known, ..Question::next(&series) }) {
+        Ok(forecast) => shown(&forecast),
+        Err(error) => json!({"unavailable": error.to_string()}),
+    }
+}
+
+fn shown(forecast: &Forecast) -> Value {
+    json!({
+        "model": forecast.model.name(),
+        "steps": forecast.steps,
+        "confidence": forecast.confidence,
+        "reason": forecast.reason,
+        "mae": forecast.past.mae(),
+        "places": forecast.past.count,
+    })
+}
+
+/// Synergy of workflows and how much each kind of it counts.
+pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+    let history = place.history()?;
+    Ok(Json(json!({
+        "version": 1,
+        "history": history.synergy_history,
+        "scenarios": history.scenario_synergy,
+        "summary": summarise_synergy(&history, WINDOW),
+        "weights": weights(&place),
+        "weights_history": place.lines("synergy_weights.log"),
+    })))
+}
+
+/// The weights of the file, or those that count without one.
+pub(super) fn weights(place: &Place) -> Value {
+    let read = place
+        .file("synergy_weights.json")
+        .and_then(|file| serde_json::from_value::<SynergyWeights>(file["weights"].clone()).ok());
+    let is_default = read.is_none();
+    let weights: BTreeMap<&str, f64> = read.unwrap_or_default().all().collect();
+    json!({"weights": weights, "is_default": is_default})
+}

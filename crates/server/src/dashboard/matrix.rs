@@ -1,0 +1,135 @@
+//! Sections by scenarios: how often calls ended well.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use menace_model::calls::OutcomeKind;
+use menace_store::CellCount;
+use serde_json::{Value, json};
+
+use super::events::named;
+use super::place::Place;
+use crate::error::ApiError;
+
+/// A list in which everything has a number, in the order in which it came.
+#[derive(Default)]
+struct Numbered {
+    numbers: BTreeMap<String, usize>,
+    names: Vec<String>,
+}
+
+impl Numbered {
+    fn of(&mut self, name: &str) -> usize {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), self.names.len() - 1);
+        self.names.len() - 1
+    }
+}
+
+/// Cells as short as can be: ten thousand rows are a megabyte, not ten. Each is the number of its section, of its column, the
+/// calls that count, those that ended well, and the number of the reason if none counts.
+#[derive(Default)]
+struct Matrix {
+    sections: Numbered,
+    columns: Numbered,
+    reasons: Numbered,
+    cells: Vec<Value>,
+}
+
+impl Matrix {
+    fn add(&mut self, section: &str, column: &str, (n, well): (u64, u64), reason: Option<&str>) {
+        let place = (self.sections.of(section), self.columns.of(column));
+        let reason = reason.map(|reason| self.reasons.of(reason));
+        self.cells.push(json!([place.0, place.1, n, well, reason]));
+    }
+
+    fn json(self, is_final: bool) -> Value {
+        json!({
+            "version": 1,
+            "is_final": is_final,
+            "sections": self.sections.names,
+            "columns": self.columns.names,
+            "reasons": self.reasons.names,
+            "cells": self.cells,
+        })
+    }
+}
+
+/// All cells of a run. One that goes on has those of the calls that were made.
+pub(super) async fn matrix(
+    State(place): State<Arc<Place>>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let run = place.run(&named(&id)?).await?;
+    let shown = match &run.report {
+        Some(report) if report["cells"].is_array() => of_report(report),
+        _ => so_far(place.store().await?.cells(&run.id).await?),
+    };
+    Ok(Json(shown))
+}
+
+fn of_report(report: &Value) -> Value {
+    let mut matrix = Matrix::default();
+    for cell in report["cells"].as_array().into_iter().flatten() {
+        let text = |name: &str| cell[name].as_str();
+        let column = match text("severity") {
+            Some(severity) => format!("{} · {severity}", text("scenario").unwrap_or_default()),
+            None => text("scenario").unwrap_or_default().to_owned(),
+        };
+        let count = |name: &str| cell[name].as_u64().unwrap_or(0);
+        let well = count("ok") + count("rejected");
+        matrix.add(text("section").unwrap_or_default(), &column, (count("n"), well), text("void_reason"));
+    }
+    matrix.json(true)
+}
+
+fn so_far(counts: Vec<CellCount>) -> Value {
+    let mut cells: BTreeMap<(String, String), (u64, u64)> = BTreeMap::new();
+    for CellCount { section, scenario, kind, count } in counts {
+        let (n, well) = cells.entry((section, scenario)).or_default();
+        let kind = OutcomeKind::of_name(&kind);
+        *n += if kind.is_some_and(OutcomeKind::counts) { count } else { 0 };
+        *well += if kind.is_some_and(OutcomeKind::is_success) { count } else { 0 };
+    }
+    let mut matrix = Matrix::default();
+    for ((section, scenario), (n, well)) in cells {
+        let reason = (n == 0).then_some("no call of it counts so far");
+        matrix.add(&section, &scenario, (n, well), reason);
+    }
+    matrix.json(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_short_and_void_ones_say_why() {
+        let report = json!({"cells": [
+            {"section": "a:f", "scenario": "normal", "severity": null, "n": 4, "ok": 2, "rejected": 1, "crash": 1, "void_reason": null},
+            {"section": "a:f", "scenario": "flaky_upstream", "severity": "low", "n": 0, "void_reason": "no request was made"},
+        ]});
+        let matrix = of_report(&report);
+        assert_eq!(matrix["columns"], json!(["normal", "flaky_upstream · low"]));
+        assert_eq!(matrix["cells"], json!([[0, 0, 4, 3, null], [0, 1, 0, 0, 0]]));
+        assert_eq!(matrix["reasons"], json!(["no request was made"]));
+    }
+
+    #[test]
+    fn calls_that_do_not_count_do_not_count_so_far_either() {
+        let count = |kind: &str, count| CellCount {
+            section: "a:f".into(),
+            scenario: "normal".into(),
+            kind: kind.into(),
+            count,
+        };
+        let matrix =
+            so_far(vec![count("ok", 3), count("crash", 1), count("void", 7), count("harness_error", 2)]);
+        assert_eq!((&matrix["is_final"], &matrix["cells"]), (&json!(false), &json!([[0, 0, 4, 3, null]])));
+    }
+}

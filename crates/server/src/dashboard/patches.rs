@@ -1,0 +1,135 @@
+//! The ledger: what was proposed, what became of it and why, and what people decide about it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use menace_store::{PatchRecord, PatchState};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::events::named;
+use super::place::{Place, unavailable};
+use crate::clock;
+use crate::error::ApiError;
+
+/// All patches of a run, in order, and the one that is looked at now.
+pub(super) async fn list(
+    State(place): State<Arc<Place>>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let (store, run) = (place.store().await?, named(&id)?);
+    let patches = store.patches(&run).await?;
+    let last = store.last_events(Some(&run), 1).await?.pop();
+    // What is proposed and not judged yet is the queue: the loop looks at one proposal at a time.
+    let queue: Vec<Value> =
+        last.into_iter().filter(|event| event.kind == "patch:proposed").map(|event| event.detail).collect();
+    let shown: Vec<Value> = patches.iter().map(summary).collect();
+    Ok(Json(json!({"version": 1, "patches": shown, "queue": queue})))
+}
+
+fn summary(patch: &PatchRecord) -> Value {
+    json!({
+        "run": patch.run,
+        "number": patch.number,
+        "proposal": patch.proposal,
+        "section": patch.section,
+        "proposer": patch.proposer,
+        "state": patch.state,
+        "at_ms": patch.at_ms,
+        "why": patch.detail["why"],
+        "gain": patch.verdict["gain"],
+        "interval": patch.verdict["interval"],
+        "score": patch.verdict["score"],
+        "reason": reason(patch),
+        "commit": patch.commit,
+    })
+}
+
+/// Why it was rejected or taken back; nothing for what is kept.
+fn reason(patch: &PatchRecord) -> Value {
+    match patch.state {
+        PatchState::Kept => Value::Null,
+        PatchState::Reverted => patch.verdict["reverted"].clone(),
+        PatchState::Rejected => {
+            let conditions = patch.verdict["conditions"].as_array();
+            let failed = conditions.and_then(|all| all.iter().find(|one| one["state"] == "fails"));
+            failed.map_or_else(
+                || json!("not looked at to the end"),
+                |one| {
+                    let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
+                    json!(format!("{}: {}", text("name"), text("figure")))
+                },
+            )
+        }
+    }
+}
+
+/// One patch with its diff, its conditions and what it cost.
+pub(super) async fn show(
+    State(place): State<Arc<Place>>,
+    Path((run, number)): Path<(String, u64)>,
+) -> Result<Json<Value>, ApiError> {
+    let patch = found(&place, &run, number).await?;
+    let mut shown = summary(&patch);
+    shown["cause"] = patch.detail["cause"].clone();
+    shown["diff"] = patch.detail["diff"].clone();
+    shown["cost"] = patch.cost;
+    // What people decided is part of the verdict, and has a place of its own here.
+    shown["decisions"] = patch.verdict["decisions"].clone();
+    for name in ["conditions", "scenarios", "alignment", "figures", "regression", "cpu_seconds"] {
+        shown[name] = patch.verdict[name].clone();
+    }
+    Ok(Json(shown))
+}
+
+async fn found(place: &Place, run: &str, number: u64) -> Result<PatchRecord, ApiError> {
+    let patches = place.store().await?.patches(&named(run)?).await?;
+    let patch = patches.into_iter().find(|patch| patch.number == number);
+    patch.ok_or_else(|| unavailable("patch_not_found", format!("{run} has no patch {number}")))
+}
+
+/// What somebody decides.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Decision {
+    /// `kept` or `reverted`.
+    state: PatchState,
+    reason: String,
+}
+
+/// Takes back a patch that was kept, or keeps again one that was taken back. What was rejected stays so: it was never committed,
+/// and what did not hold does not hold because somebody says so.
+pub(super) async fn decide(
+    State(place): State<Arc<Place>>,
+    Path((run, number)): Path<(String, u64)>,
+    Json(decision): Json<Decision>,
+) -> Result<Json<Value>, ApiError> {
+    let reason = decision.reason.trim();
+    if reason.is_empty() {
+        return Err(ApiError::invalid("a decision needs a reason"));
+    }
+    let mut patch = found(&place, &run, number).await?;
+    match (patch.state, decision.state) {
+        (PatchState::Kept, PatchState::Reverted) => patch.verdict["reverted"] = json!(reason),
+        (PatchState::Reverted, PatchState::Kept) => patch.verdict["reverted"] = Value::Null,
+        (now, wanted) => {
+            let message = format!("it is {}, and cannot become {}", now.name(), wanted.name());
+            return Err(ApiError::new(StatusCode::CONFLICT, "not_possible", message)
+                .hint("what was kept can be taken back, and kept again"));
+        }
+    }
+    patch.state = decision.state;
+    let decided =
+        json!({"at_ms": clock::now_ms(), "state": decision.state, "reason": reason, "by": "dashboard"});
+    match patch.verdict["decisions"].as_array_mut() {
+        Some(decisions) => decisions.push(decided),
+        None => patch.verdict["decisions"] = json!([decided]),
+    }
+    place.store().await?.record_patch(&patch).await?;
+    let hint = patch.commit.as_ref().filter(|_| patch.state == PatchState::Reverted);
+    let hint = hint.map(|commit| format!("git revert {commit}"));
+    // The branch is the user's: what takes the commit out of it is said, not done.
+    Ok(Json(json!({"version": 1, "state": patch.state, "hint": hint})))
+}

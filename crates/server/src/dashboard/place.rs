@@ -1,0 +1,140 @@
+//! The data directory that is shown: its database, its history, its other files.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::http::StatusCode;
+use menace_model::ids::RunId;
+use menace_model::inventory::Inventory;
+use menace_store::{Run, RunState, Store, StoreError};
+use menace_tracker::history::{History, read};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use super::feed::Feed;
+use crate::error::ApiError;
+
+/// Where values of cycles are, beside the database.
+const METRICS: &str = "sqlite:///metrics.db";
+
+/// A repository as it is now.
+#[derive(Debug, Clone)]
+pub struct Repository {
+    /// What is in it.
+    pub inventory: Inventory,
+    /// Modules that belong together: names of groups with their paths.
+    pub groups: Vec<(String, Vec<String>)>,
+}
+
+/// Reads a repository, which is nothing that a server does by itself.
+pub type Reading = Arc<dyn Fn(&Path) -> Result<Repository, String> + Send + Sync>;
+
+/// Where everything comes from.
+#[derive(Clone)]
+pub struct Sources {
+    /// The data directory.
+    pub data: PathBuf,
+    /// The address of the database; a relative one is in the data directory.
+    pub database: String,
+    /// A history that is elsewhere.
+    pub history: Option<PathBuf>,
+    /// All settings with their sources, secrets masked.
+    pub settings: Value,
+    /// Who reads repositories.
+    pub reading: Reading,
+    /// Whether sandboxes are served at the same address.
+    pub has_sandboxes: bool,
+}
+
+/// The sources, opened as they are needed: a run may begin after the dashboard did.
+pub(super) struct Place {
+    pub(super) sources: Sources,
+    pub(super) feed: Feed,
+    store: OnceCell<Store>,
+    metrics: OnceCell<Store>,
+    /// The run that was asked for last, if it had ended: its report can have megabytes, and a page asks about it often.
+    last: Mutex<Option<Arc<Run>>>,
+}
+
+impl Place {
+    pub(super) fn new(sources: Sources) -> Self {
+        let (store, metrics) = (OnceCell::new(), OnceCell::new());
+        Self { sources, feed: Feed::default(), store, metrics, last: Mutex::default() }
+    }
+
+    /// A run with its report.
+    pub(super) async fn run(&self, id: &RunId) -> Result<Arc<Run>, ApiError> {
+        let store = self.store().await?;
+        let now = store.run_without_report(id).await?;
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        // A report is written once more after its run has ended, with what it is worth, and then the end is another.
+        if let Some(last) =
+            last.filter(|last| last.id == *id && last.ended_ms == now.ended_ms && last.state == now.state)
+        {
+            return Ok(last);
+        }
+        let run = Arc::new(store.run(id).await?);
+        if run.state == RunState::Finished {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(&run));
+        }
+        Ok(run)
+    }
+
+    /// The database, if there is one: who looks makes none.
+    pub(super) async fn store(&self) -> Result<&Store, ApiError> {
+        let Sources { data, database, .. } = &self.sources;
+        if self.store.get().is_none() && !Store::is_there(database, data) {
+            let message = format!("{} has no runs yet", data.display());
+            return Err(unavailable("no_runs", message)
+                .hint("menace auto REPO or menace run REPO makes one; --data-dir shows another directory"));
+        }
+        Ok(self.store.get_or_try_init(|| Store::open(database, data)).await?)
+    }
+
+    /// The values of cycles, if there are any.
+    pub(super) async fn metrics(&self) -> Result<Option<&Store>, ApiError> {
+        let data = &self.sources.data;
+        // A history that is elsewhere has nothing to do with what is measured here.
+        if self.sources.history.is_some() || !Store::is_there(METRICS, data) {
+            return Ok(None);
+        }
+        Ok(Some(self.metrics.get_or_try_init(|| Store::open(METRICS, data)).await?))
+    }
+
+    /// All cycles, as they are now.
+    pub(super) fn history(&self) -> Result<History, ApiError> {
+        let usual = || self.sources.data.join("roi_history.json");
+        let path = self.sources.history.clone().unwrap_or_else(usual);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            unavailable("no_history", format!("{}: {error}", path.display()))
+                .hint("the first cycle that ends writes it: menace run REPO or menace auto REPO")
+        })?;
+        read(&text).map_err(|error| unavailable("no_history", format!("{}: {error}", path.display())))
+    }
+
+    /// A file of JSON in the data directory; nothing if there is none, or it is something else.
+    pub(super) fn file(&self, name: &str) -> Option<Value> {
+        serde_json::from_str(&std::fs::read_to_string(self.sources.data.join(name)).ok()?).ok()
+    }
+
+    /// The lines of a file of JSON lines; those that are none are left out.
+    pub(super) fn lines(&self, name: &str) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.sources.data.join(name)).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+}
+
+/// Something that is not there, and why.
+pub(super) fn unavailable(code: &str, message: impl Into<String>) -> ApiError {
+    ApiError::new(StatusCode::NOT_FOUND, code, message)
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::NoRun(_) => unavailable("run_not_found", error.to_string()),
+            StoreError::NoCall(_) => unavailable("call_not_found", error.to_string()),
+            _ => Self::internal(error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Runs: which there are, and how far one is.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use menace_model::ids::RunId;
+use menace_store::{PatchRecord, PatchState, Run, Store};
+use serde_json::{Map, Value, json};
+
+use super::events::named;
+use super::place::Place;
+use super::progress::{Now, progress, time_left};
+use crate::clock;
+use crate::error::ApiError;
+
+/// Runs that are listed.
+const MOST: u64 = 200;
+
+/// What is shown, what is not, and why.
+pub(super) async fn about(State(place): State<Arc<Place>>) -> Json<Value> {
+    let sources = &place.sources;
+    let runs = place.store().await.err().map(|error| error.message().to_owned());
+    let history = place.history().err().map(|error| error.message().to_owned());
+    let sandboxes = (!sources.has_sandboxes)
+        .then_some("sandboxes are served by menace serve; this is the dashboard of a data directory");
+    Json(json!({
+        "version": 1,
+        "menace": env!("CARGO_PKG_VERSION"),
+        "data": sources.data.display().to_string(),
+        // Each is null if it is there, and otherwise says why not.
+        "missing": {"runs": runs, "history": history, "sandboxes": sandboxes},
+    }))
+}
+
+/// All settings, with their sources.
+pub(super) async fn settings(State(place): State<Arc<Place>>) -> Json<Value> {
+    Json(json!({"version": 1, "settings": place.sources.settings}))
+}
+
+/// The latest runs, the last first. The calls of a cycle of a loop are a run, too, and say whose.
+pub(super) async fn list(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+    let runs = place.store().await?.runs(MOST).await?;
+    let shown: Vec<Value> = runs.iter().map(|run| summary(run, &runs)).collect();
+    Ok(Json(json!({"version": 1, "runs": shown})))
+}
+
+fn summary(run: &Run, all: &[Run]) -> Value {
+    let id = run.id.to_string();
+    let is_cycle_of = |other: &&Run| {
+        let begun = other.options["begun"].as_array();
+        begun.is_some_and(|begun| begun.iter().any(|cycle| cycle["run"] == id.as_str()))
+    };
+    let parent = all.iter().find(is_cycle_of).map(|parent| parent.id.to_string());
+    json!({
+        "id": id,
+        "kind": kind(run),
+        "parent": parent,
+        "repository": run.repository,
+        "state": run.state,
+        "began_ms": run.began_ms,
+        "ended_ms": run.ended_ms,
+        "planned": run.planned,
+        "seed": run.seed.to_string(),
+    })
+}
+
+/// A loop, or calls.
+pub(super) fn kind(run: &Run) -> &'static str {
+    if run.options["kind"] == "auto" { "auto" } else { "run" }
+}
+
+/// One run: its state, its stage, what it spent, its cycles.
+pub(super) async fn show(
+    State(place): State<Arc<Place>>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let store = place.store().await?;
+    let run = store.run_without_report(&named(&id)?).await?;
+    let patches = store.patches(&run.id).await?;
+    let last = store.last_events(Some(&run.id), 1).await?.pop();
+    // What was found is in the report of the calls: of the last cycle of a loop, or of the run itself.
+    let calls_run = last_cycle(&run)?.unwrap_or_else(|| run.id.clone());
+    let calls = place.run(&calls_run).await?;
+    let now = Now {
+        at_ms: clock::now_ms(),
+        last_event: last.as_ref(),
+        calls: &calls,
+        clock: place.sources.data.join("auto").join(&id).join("elapsed"),
+        patches: &patches,
+    };
+    let mut shown = summary(&run, &[]);
+    shown["progress"] = progress(&run, &now);
+    shown["cycles"] = Value::Array(cycles(&run, &patches));
+    shown["patches"] = counted(&patches);
+    shown["kinds"] = json!(kinds(store, &calls).await?);
+    shown["found"] =
+        calls.report.as_ref().filter(|report| report["cells"].is_array()).map_or(Value::Null, found);
+    shown["stopped"] = match &last {
+        Some(event) if event.kind == "run:stopped" => event.detail["reason"].clone(),
+        _ => Value::Null,
+    };
+    Ok(Json(shown))
+}
+
+/// How many calls of a run were made, and how long the others will take: what changes while it measures.
+pub(super) async fn pace(
+    State(place): State<Arc<Place>>,
+    Path(id): Path<String>,
+) -> Result<Json<Value>, ApiError> {
+    let store = place.store().await?;
+    let run = store.run_without_report(&named(&id)?).await?;
+    let calls = match last_cycle(&run)? {
+        Some(cycle) => store.run_without_report(&cycle).await?,
+        None => run,
+    };
+    let kinds = kinds(store, &calls).await?;
+    let made = kinds.values().filter_map(Value::as_u64).sum();
+    Ok(Json(json!({
+        "version": 1,
+        "calls_run": calls.id,
+        "made": made,
+        "planned": calls.planned,
+        "kinds": kinds,
+        "time_left": time_left(&calls, made, clock::now_ms()),
+    })))
+}
+
+/// The run of the calls of a loop: that of its last cycle.
+fn last_cycle(run: &Run) -> Result<Option<RunId>, ApiError> {
+    let last = run.options["begun"].as_array().and_then(|begun| begun.last());
+    last.and_then(|cycle| cycle["run"].as_str()).map(named).transpose()
+}
+
+async fn kinds(store: &Store, run: &Run) -> Result<Map<String, Value>, ApiError> {
+    Ok(store.kinds(&run.id).await?.into_iter().map(|(kind, count)| (kind, json!(count))).collect())
+}
+
+/// What calls found, without the long lists.
+fn found(report: &Value) -> Value {
+    let length = |name: &str| report[name].as_array().map_or(0, Vec::len);
+    json!({
+        "sections": report["sections"],
+        "reached": report["reached"],
+        "calls": report["calls"],
+        "seconds": report["seconds"],
+        "failures": length("failures"),
+        "flaky": length("flaky"),
+        "harness_errors": length("harness_errors"),
+        "roi": report["roi"]["roi"],
+        "unavailable": report["roi"]["unavailable"],
+        "energy_source": report["roi"]["energy_source"],
+        "converged": report["roi"]["converged"],
+    })
+}
+
+fn cycles(run: &Run, patches: &[PatchRecord]) -> Vec<Value> {
+    let begun = run.options["begun"].as_array().map_or(&[][..], Vec::as_slice);
+    let first = |number: usize| begun.get(number).and_then(|cycle| cycle["first"].as_u64());
+    let of = |(number, cycle): (usize, &Value)| {
+        let (from, to) = (first(number).unwrap_or(0), first(number + 1).unwrap_or(u64::MAX));
+        let own: Vec<&PatchRecord> =
+            patches.iter().filter(|patch| (from..to).contains(&patch.number)).collect();
+        let seen = &cycle["seen"];
+        json!({
+            "number": number + 1,
+            "run": cycle["run"],
+            "base": cycle["base"],
+            "presets": cycle["presets"],
+            "at_ms": cycle["at_ms"],
+            "calls": seen["calls"],
+            "failures": seen["failures"],
+            "roi": seen["roi"],
+            "forecast": seen["forecast"],
+            "seconds": seen["seconds"],
+            "proposals": own.len(),
+            "kept": own.iter().filter(|patch| patch.state == PatchState::Kept).count(),
+        })
+    };
+    begun.iter().enumerate().map(of).collect()
+}
+
+fn counted(patches: &[PatchRecord]) -> Value {
+    let of = |state: PatchState| patches.iter().filter(|patch| patch.state == state).count();
+    json!({
+        "all": patches.len(),
+        "kept": of(PatchState::Kept),
+        "rejected": of(PatchState::Rejected),
+        "reverted": of(PatchState::Reverted),
+    })
+}

@@ -1,0 +1,145 @@
+//! Addresses of the first editions, for those who have them in their scripts: what cycles were worth as plain arrays, and
+//! pictures of it.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use menace_tracker::history::History;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::history::weights as weights_of;
+use super::place::{Place, unavailable};
+use super::plot::{Line, Plot};
+use super::series::{expected, of_history};
+use crate::error::ApiError;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Part {
+    module: Option<String>,
+    scenario: Option<String>,
+}
+
+/// Changes of the ROI, of the repository or of a part of it.
+pub(super) async fn roi(
+    State(place): State<Arc<Place>>,
+    Query(part): Query<Part>,
+) -> Result<Json<Value>, ApiError> {
+    let history = place.history()?;
+    let (levels, deltas) = match (&part.module, &part.scenario) {
+        (None, None) => (history.roi_levels.clone(), history.roi_history.clone()),
+        (Some(module), None) => tracked(history.modules.get(module), "module", module)?,
+        (None, Some(scenario)) => tracked(history.scenarios.get(scenario), "scenario", scenario)?,
+        (Some(module), Some(scenario)) => {
+            let levels: Vec<f64> =
+                of_history(&history, "roi", module, Some(scenario)).into_iter().flatten().collect();
+            let deltas = levels
+                .iter()
+                .enumerate()
+                .map(|(at, level)| if at == 0 { 0.0 } else { level - levels[at - 1] });
+            let deltas = deltas.collect();
+            (levels, deltas)
+        }
+    };
+    Ok(Json(json!({"roi": deltas, "levels": levels})))
+}
+
+fn tracked(
+    found: Option<&menace_tracker::history::Tracked>,
+    kind: &str,
+    name: &str,
+) -> Result<(Vec<f64>, Vec<f64>), ApiError> {
+    let missing = || unavailable(&format!("{kind}_not_found"), format!("the history has no {kind} {name}"));
+    let found = found.ok_or_else(missing)?;
+    Ok((found.levels.clone(), found.deltas.clone()))
+}
+
+/// One metric: what was expected and what came, cycle by cycle.
+pub(super) async fn metric(
+    State(place): State<Arc<Place>>,
+    Path(name): Path<String>,
+    Query(part): Query<Part>,
+) -> Result<Json<Value>, ApiError> {
+    let history = place.history()?;
+    let module = part.module.as_deref().unwrap_or_default();
+    let actual = of_history(&history, &name, module, part.scenario.as_deref());
+    if actual.is_empty() {
+        return Err(unavailable("metric_not_found", format!("{name} was not measured there")));
+    }
+    let is_all = part.module.is_none() && part.scenario.is_none();
+    // Nothing is expected of parts: then there is no forecast, not one of nothing.
+    let predicted: Vec<Option<f64>> = if is_all {
+        expected(&history, &name).into_iter().map(|one| one.map(|one| one.value)).collect()
+    } else {
+        vec![None; actual.len()]
+    };
+    Ok(Json(json!({"predicted": predicted, "actual": actual})))
+}
+
+/// How much each kind of synergy counts, and how that came.
+pub(super) async fn weights(State(place): State<Arc<Place>>) -> Json<Value> {
+    let mut shown = weights_of(&place);
+    shown["history"] = Value::Array(place.lines("synergy_weights.log"));
+    Json(shown)
+}
+
+/// Everything that a plot of the ROI needs.
+pub(super) async fn roi_data(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
+    let history = place.history()?;
+    let forecasts = expected(&history, "roi");
+    let side = |high: bool| -> Vec<Option<f64>> {
+        forecasts
+            .iter()
+            .map(|one| (*one)?.interval.map(|(low, most)| if high { most } else { low }))
+            .collect()
+    };
+    Ok(Json(json!({
+        "labels": (1..=history.roi_levels.len()).collect::<Vec<_>>(),
+        "roi": history.roi_levels,
+        "deltas": history.roi_history,
+        "predicted": forecasts.iter().map(|one| one.map(|one| one.value)).collect::<Vec<_>>(),
+        "low": side(false),
+        "high": side(true),
+    })))
+}
+
+/// What was expected of the ROI, or of another metric, beside what came.
+pub(super) async fn predictions(
+    State(place): State<Arc<Place>>,
+    Path(file): Path<String>,
+    Query(which): Query<Drawn>,
+) -> Result<Response, ApiError> {
+    let plot = drawn(&place.history()?, which.metric.as_deref().unwrap_or("roi"))?;
+    match file.as_str() {
+        "predictions.svg" => Ok(([(header::CONTENT_TYPE, "image/svg+xml")], plot.svg()).into_response()),
+        "predictions.png" => {
+            let picture = plot.png().map_err(|error| ApiError::internal(error.to_string()))?;
+            Ok(([(header::CONTENT_TYPE, "image/png")], picture).into_response())
+        }
+        _ => Err(unavailable("plot_not_found", format!("there is no plot {file}"))
+            .hint("predictions.svg, predictions.png")),
+    }
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Drawn {
+    metric: Option<String>,
+}
+
+fn drawn(history: &History, metric: &str) -> Result<Plot, ApiError> {
+    let actual = of_history(history, metric, "", None);
+    if actual.iter().flatten().next().is_none() {
+        return Err(unavailable("metric_not_found", format!("{metric} was not measured")));
+    }
+    let predicted = expected(history, metric).into_iter().map(|one| one.map(|one| one.value)).collect();
+    Ok(Plot {
+        title: format!("{metric}: predicted and actual"),
+        lines: vec![
+            Line { name: "actual".into(), values: actual, colour: [31, 119, 180] },
+            Line { name: "predicted".into(), values: predicted, colour: [214, 39, 40] },
+        ],
+    })
+}

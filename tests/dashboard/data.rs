@@ -1,0 +1,120 @@
+//! Data directories: of a real loop over a small repository that wants to be more than text, and of a run with many cells.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use menace_tests::http::{Answer, Events, ask, open};
+use menace_tests::{Tree, menace_binary};
+
+/// What would be an element of a page if somebody forgot to escape it.
+pub(crate) const ELEMENT: &str = "<img src=x onerror=alert(1)>";
+
+const SHOP: &str = "\"\"\"A shop.\"\"\"\n\nfrom shop_tools import first_word\n\n\ndef mean(prices: list[float]) -> float:\n    \"\"\"The mean of prices.\"\"\"\n    return sum(prices) / len(prices)\n\n\ndef label(text: str) -> str:\n    \"\"\"A label.\"\"\"\n    return first_word(text).upper()\n";
+const TOOLS: &str = "\"\"\"Tools <script>alert(2)</script>.\"\"\"\n\n\ndef first_word(text: str) -> str:\n    \"\"\"The first word.\"\"\"\n    words = text.split()\n    return words[0] if words else \"\"\n";
+const EVIL: &str = "\"\"\"Says what a page should not believe.\"\"\"\n\n\ndef evil_lookup(name: str) -> int:\n    \"\"\"Fails with a message that wants to be an element.\"\"\"\n    return {\"a\": 1}[\"<img src=x onerror=alert(1)>\" + name]\n";
+const TEST: &str = "from shop import mean\n\n\ndef test_mean():\n    assert mean([1.0, 3.0]) == 2.0\n";
+
+/// A data directory with a loop that ended, and the repository it is about.
+pub(crate) struct Finished {
+    pub(crate) tree: Tree,
+}
+
+impl Finished {
+    /// Runs a loop that is as short as one can be.
+    pub(crate) fn make() -> Self {
+        let tree = repository();
+        let ended = tree.reading("auto", SHORT).wall_limit(Duration::from_mins(4)).run();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        Self { tree }
+    }
+
+    /// The same, while somebody looks at the dashboard beside it.
+    pub(crate) fn watched(look: impl FnOnce(&Shown)) -> Self {
+        let tree = repository();
+        let mut command = Command::new(menace_binary());
+        command.arg("auto").arg(tree.repository()).args(SHORT).args(["--dashboard-port", "0"]);
+        command.current_dir(tree.work()).env("HOME", tree.home());
+        let mut shown = Shown::start(command);
+        look(&shown);
+        let ended = shown.process.wait().unwrap();
+        assert!(ended.success(), "{ended}");
+        Self { tree }
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.tree.work().join("sandbox_data")
+    }
+}
+
+const SHORT: [&str; 6] = ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1"];
+
+/// A repository of git.
+fn repository() -> Tree {
+    let odd = format!("odd {ELEMENT}.py");
+    let files = [
+        ("shop.py", SHOP),
+        ("shop_tools.py", TOOLS),
+        ("evil.py", EVIL),
+        ("tests/test_shop.py", TEST),
+        (odd.as_str(), "X = 1\n"),
+    ];
+    let tree = Tree::with(&files);
+    let git = |arguments: &[&str]| {
+        let done = Command::new("git").arg("-C").arg(tree.repository()).args(arguments).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    git(&["init", "--quiet", "--initial-branch", "main"]);
+    git(&["add", "--all"]);
+    git(&["-c", "user.name=a", "-c", "user.email=a@b", "commit", "--quiet", "-m", "first"]);
+    tree
+}
+
+/// A menace with a dashboard, which ends with the test.
+pub(crate) struct Shown {
+    process: Child,
+    pub(crate) address: String,
+}
+
+impl Shown {
+    pub(crate) fn of(data: &Path, more: &[&str]) -> Self {
+        let mut command = Command::new(menace_binary());
+        command.args(["dashboard", "--port", "0", "--data-dir"]).arg(data).args(more);
+        command.current_dir(data).env("HOME", data);
+        Self::start(command)
+    }
+
+    fn start(mut command: Command) -> Self {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
+        let address =
+            lines.find_map(|line| Some(line.unwrap().split_once("dashboard: http://")?.1.to_owned()));
+        // What else it says must not fill the pipe.
+        std::thread::spawn(move || lines.for_each(drop));
+        Self { process, address: address.unwrap() }
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Answer {
+        ask(&self.address, "GET", path, &[], b"")
+    }
+
+    #[track_caller]
+    pub(crate) fn json(&self, path: &str) -> serde_json::Value {
+        let answer = self.get(path);
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.json()
+    }
+
+    pub(crate) fn events(&self, headers: &[(&str, &str)]) -> Events {
+        Events::of(open(&self.address, "GET", "/api/dashboard/events/stream", headers, b""))
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        drop(self.process.kill());
+        drop(self.process.wait());
+    }
+}

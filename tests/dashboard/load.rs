@@ -1,0 +1,85 @@
+//! Many cells, and many who look.
+
+use std::time::{Duration, Instant};
+
+use menace_store::{Run, RunState, Store};
+use serde_json::json;
+
+use crate::browser::{Looking, is_there};
+use crate::data::Shown;
+
+const SCENARIOS: [&str; 10] = [
+    "normal",
+    "hostile_input",
+    "user_misuse",
+    "schema_drift",
+    "timeout",
+    "memory",
+    "disk",
+    "cpu",
+    "network",
+    "latency",
+];
+
+/// A run with so many sections under ten scenarios. It was never made: it is there to be large.
+async fn large(data: &std::path::Path, sections: usize) {
+    let store = Store::open("sqlite:///menace.db", data).await.unwrap();
+    let id: menace_model::ids::RunId = "r_01kbz7q3m9x4vt".parse().unwrap();
+    let cells: Vec<serde_json::Value> = (0..sections)
+        .flat_map(|section| {
+            SCENARIOS.iter().enumerate().map(move |(column, scenario)| {
+                let n = (section + column) % 12;
+                let well = n - n.min(section % 3);
+                let void = (n == 0).then_some("nothing to disturb");
+                json!({"section": format!("package.module_{}:f{section}", section / 40), "scenario": scenario, "severity": null,
+                       "n": n, "ok": well, "robustness": null, "interval": null, "void_reason": void})
+            })
+        })
+        .collect();
+    let run = Run {
+        id: id.clone(),
+        repository: "/src/large".into(),
+        state: RunState::Running,
+        seed: 0,
+        began_ms: 1_794_982_331_369,
+        ended_ms: None,
+        planned: 0,
+        options: json!({}),
+        report: None,
+    };
+    store.begin_run(&run).await.unwrap();
+    let report = json!({"version": 1, "sections": sections, "reached": sections, "calls": 0, "seconds": 0.0, "cells": cells, "failures": []});
+    store.set_run_state(&id, RunState::Finished, Some(1_794_982_443_864), Some(&report)).await.unwrap();
+    store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn ten_thousand_rows_are_there_at_once_and_do_not_lag() {
+    if !is_there() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    large(directory.path(), 10_000).await;
+    let shown = Shown::of(directory.path(), &[]);
+    Looking::start(&[("many", &format!("http://{}", shown.address))]).end();
+}
+
+#[tokio::test]
+async fn all_who_look_are_told_and_the_database_is_asked_once_for_all() {
+    let directory = tempfile::tempdir().unwrap();
+    large(directory.path(), 1).await;
+    let shown = Shown::of(directory.path(), &[]);
+    let mut listeners: Vec<_> = (0..50).map(|_| shown.events(&[])).collect();
+    // The one who asks for all of them has to have begun.
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let store = Store::open("sqlite:///menace.db", directory.path()).await.unwrap();
+    let id = "r_01kbz7q3m9x4vt".parse().unwrap();
+    let told = Instant::now();
+    store.add_event(&id, 1, "cycle:began", &json!({"cycle": 7})).await.unwrap();
+    for listener in &mut listeners {
+        let event = listener.next().unwrap().data;
+        assert_eq!(event["detail"]["cycle"], 7);
+    }
+    let took = told.elapsed();
+    assert!(took < Duration::from_secs(2), "the last of fifty heard it after {took:?}");
+}

@@ -153,13 +153,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn what_waits_in_vain_is_made_once_more_meanwhile() {
-        let began = tokio::time::Instant::now();
+        let start = tokio::time::Instant::now();
         let (kind, begun, twin) = made(DISTURBED, 3600, &Twins::default()).await;
         assert_eq!((kind, begun), (OutcomeKind::Timeout, 2));
         let again = twin.unwrap().await.unwrap().unwrap();
         assert_eq!(again.verdict.kind, OutcomeKind::Timeout);
         let timeout = Duration::from_secs(5);
-        assert_eq!(began.elapsed().as_secs(), (timeout + SUSPICIOUS).as_secs());
+        assert_eq!(start.elapsed().as_secs(), (timeout + SUSPICIOUS).as_secs());
     }
 
     #[tokio::test(start_paused = true)]

@@ -71,11 +71,20 @@ impl Twins {
         executor: &Arc<dyn Execute>,
         call: &Call,
     ) -> (Result<Vec<CallOutcome>, SandboxError>, Option<Repetition>) {
+        self.outcome_unless(tokio::time::sleep(SUSPICIOUS), executor, call).await
+    }
+
+    async fn outcome_unless(
+        &self,
+        too_long: impl Future<Output = ()>,
+        executor: &Arc<dyn Execute>,
+        call: &Call,
+    ) -> (Result<Vec<CallOutcome>, SandboxError>, Option<Repetition>) {
         let first = outcome_of(executor, call);
         tokio::pin!(first);
         let outcome = tokio::select! {
             outcome = &mut first => Some(outcome),
-            () = tokio::time::sleep(SUSPICIOUS), if call.circumstances.disturbs_network() => None,
+            () = too_long, if call.circumstances.disturbs_network() => None,
         };
         if let Some(outcome) = outcome {
             return (outcome.map(|outcome| vec![outcome]), None);
@@ -105,35 +114,35 @@ impl Twins {
 
 #[cfg(test)]
 mod tests {
-    use std::future::Future;
     use std::pin::Pin;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use menace_sandbox::native::{CallSpec, RawOutcome};
     use serde_json::{Value, json};
+    use tokio::sync::Semaphore;
 
     use super::*;
     use crate::execute::Outcomes;
     use crate::judge::tests::{call, raw};
     use crate::stubs::Stub;
 
-    /// Every call takes so long, and does not end if that is too long for it.
-    struct Slow {
-        takes: Duration,
+    /// Calls that go on until somebody lets them.
+    struct Held {
+        ends: bool,
         begun: AtomicUsize,
+        gate: Semaphore,
     }
 
-    impl Execute for Slow {
+    impl Execute for Held {
         fn execute<'a>(
             &'a self,
-            call: &'a CallSpec,
+            _call: &'a CallSpec,
         ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>> {
-            self.begun.fetch_add(1, Ordering::Relaxed);
             Box::pin(async move {
-                tokio::time::sleep(self.takes.min(call.timeout)).await;
-                let timed_out = self.takes > call.timeout;
-                let returned = if timed_out { Value::Null } else { json!({"stage": "done"}) };
-                Ok(RawOutcome { timed_out, ..raw(returned) })
+                self.begun.fetch_add(1, Ordering::Relaxed);
+                self.gate.acquire().await.expect("nobody closes it").forget();
+                let returned = if self.ends { json!({"stage": "done"}) } else { Value::Null };
+                Ok(RawOutcome { timed_out: !self.ends, ..raw(returned) })
             })
         }
 
@@ -142,41 +151,52 @@ mod tests {
         }
     }
 
-    async fn made(preset: &str, takes: u64, twins: &Twins) -> (OutcomeKind, usize, Option<Repetition>) {
-        let slow = Arc::new(Slow { takes: Duration::from_secs(takes), begun: AtomicUsize::new(0) });
-        let executor: Arc<dyn Execute> = Arc::<Slow>::clone(&slow);
-        let (outcomes, twin) = twins.outcome_of(&executor, &call(&Stub::default(), preset)).await;
-        (outcomes.unwrap()[0].verdict.kind, slow.begun.load(Ordering::Relaxed), twin)
+    /// What came of a call that takes long, once so many are under way, and the one beside it.
+    async fn made(
+        twins: &Twins,
+        preset: &str,
+        ends: bool,
+        under_way: usize,
+    ) -> (OutcomeKind, Option<Repetition>) {
+        let held = Arc::new(Held { ends, begun: AtomicUsize::new(0), gate: Semaphore::new(0) });
+        let executor: Arc<dyn Execute> = Arc::<Held>::clone(&held);
+        let call = call(&Stub::default(), preset);
+        let release = async {
+            while held.begun.load(Ordering::Relaxed) < under_way {
+                tokio::task::yield_now().await;
+            }
+            held.gate.add_permits(2);
+        };
+        let made = twins.outcome_unless(std::future::ready(()), &executor, &call);
+        let ((outcomes, twin), ()) = tokio::join!(made, release);
+        assert_eq!(held.begun.load(Ordering::Relaxed), under_way);
+        (outcomes.unwrap()[0].verdict.kind, twin)
     }
 
     const DISTURBED: &str = r#"{"FAILURE_MODES": "flaky_upstream"}"#;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn what_waits_in_vain_is_made_once_more_meanwhile() {
-        let start = tokio::time::Instant::now();
-        let (kind, begun, twin) = made(DISTURBED, 3600, &Twins::default()).await;
-        assert_eq!((kind, begun), (OutcomeKind::Timeout, 2));
-        let again = twin.unwrap().await.unwrap().unwrap();
-        assert_eq!(again.verdict.kind, OutcomeKind::Timeout);
-        let timeout = Duration::from_secs(5);
-        assert_eq!(start.elapsed().as_secs(), (timeout + SUSPICIOUS).as_secs());
+        let (kind, twin) = made(&Twins::default(), DISTURBED, false, 2).await;
+        assert_eq!(kind, OutcomeKind::Timeout);
+        assert_eq!(twin.unwrap().await.unwrap().unwrap().verdict.kind, OutcomeKind::Timeout);
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn what_ends_is_made_once() {
-        let (_, begun, twin) = made(DISTURBED, 1, &Twins::default()).await;
-        assert_eq!((begun, twin.is_some()), (1, false));
-        let (_, begun, twin) = made(DISTURBED, 4, &Twins::default()).await;
-        assert_eq!((begun, twin.is_some()), (2, false), "it took its time, and ended");
-        let (_, begun, twin) = made("{}", 3600, &Twins::default()).await;
-        assert_eq!((begun, twin.is_some()), (1, false), "nobody is waited for");
+    #[tokio::test]
+    async fn what_ends_after_all_has_none_beside_it() {
+        assert!(made(&Twins::default(), DISTURBED, true, 2).await.1.is_none());
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
+    async fn who_waits_for_nobody_is_made_once() {
+        assert!(made(&Twins::default(), "{}", false, 1).await.1.is_none());
+    }
+
+    #[tokio::test]
     async fn one_of_a_section_is_enough() {
         let twins = Twins::default();
-        assert!(made(DISTURBED, 4, &twins).await.2.is_none(), "it is slow, and ends");
-        assert!(made(DISTURBED, 3600, &twins).await.2.is_some());
-        assert!(made(DISTURBED, 3600, &twins).await.2.is_none());
+        assert!(made(&twins, DISTURBED, true, 2).await.1.is_none(), "it is slow, and ends");
+        assert!(made(&twins, DISTURBED, false, 2).await.1.is_some());
+        assert!(made(&twins, DISTURBED, false, 1).await.1.is_none());
     }
 }

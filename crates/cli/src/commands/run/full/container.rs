@@ -51,10 +51,13 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// What it measured, as a history; nothing if only some modules were called.
-    pub(super) fn history(&self) -> Option<History> {
-        let text = self.files.get("roi_history.json")?;
-        read(std::str::from_utf8(text).ok()?).ok()
+    /// What it measured, as a history; nothing if it wrote none, because only some modules were called.
+    pub(super) fn history(&self) -> Result<Option<History>, ContainerError> {
+        let Some(text) = self.files.get("roi_history.json") else { return Ok(None) };
+        match read(&String::from_utf8_lossy(text)) {
+            Ok(history) => Ok(Some(history)),
+            Err(error) => Err(ContainerError::History(error.to_string())),
+        }
     }
 }
 
@@ -241,7 +244,9 @@ fn unpacked(archive: &[u8]) -> io::Result<BTreeMap<String, Vec<u8>>> {
         let path = entry.path()?.into_owned();
         let name = path.strip_prefix("data").ok().and_then(Path::to_str).unwrap_or_default().to_owned();
         let is_plain = !name.is_empty() && !name.contains('/') && !name.starts_with('.');
-        if is_plain && entry.header().entry_type().is_file() && entry.size() <= LARGEST {
+        if is_plain && entry.size() > LARGEST {
+            tracing::warn!("{name} of a container has {} bytes and is left there", entry.size());
+        } else if is_plain && entry.header().entry_type().is_file() {
             let mut content = Vec::new();
             entry.take(LARGEST).read_to_end(&mut content)?;
             files.insert(name, content);

@@ -25,6 +25,9 @@ pub(super) enum ContainerError {
     /// What it printed is no report.
     #[error("what menace printed in the container is no report: {0}")]
     Report(serde_json::Error),
+    /// What it wrote is no history.
+    #[error("the history that menace wrote in the container cannot be read: {0}")]
+    History(String),
     /// The files of this machine that a container needs.
     #[error("failed to {action}: {source}")]
     Host {

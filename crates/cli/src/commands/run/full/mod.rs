@@ -92,8 +92,13 @@ async fn one_round(
             Ok(seen) => {
                 let directory = place.join(format!("{:02}-{}", number + 1, job.file_name()));
                 keep(&directory, &seen.files)?;
-                histories.extend(seen.history().map(|history| (number, history)));
-                report.is_measured(seen, job);
+                match seen.history() {
+                    Ok(history) => {
+                        histories.extend(history.map(|history| (number, history)));
+                        report.is_measured(seen, job);
+                    }
+                    Err(error) => report.outcome = Outcome::Failed { error: error.to_string() },
+                }
             }
             Err(ContainerError::Interrupted) => break,
             Err(error) => report.outcome = Outcome::Failed { error: error.to_string() },

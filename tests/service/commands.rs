@@ -114,8 +114,9 @@ fn a_terminal_is_one_for_the_programs_on_it() {
     terminal.send(&Message::Text(r#"{"columns": 100, "rows": 40}"#.into()));
     terminal.send(&Message::Binary(b"stty size\n".to_vec()));
     until(&mut terminal, "40 100");
-    // Ctrl-C reaches what runs in the foreground.
-    terminal.send(&Message::Binary(b"echo wai''ting; sleep 100\n".to_vec()));
+    // Ctrl-C reaches what runs in the foreground. What waits says so itself: a shell that says it may not yet have handed
+    // over the terminal, and swallows the signal.
+    terminal.send(&Message::Binary(b"sh -c 'echo wai\"\"ting; exec sleep 100'\n".to_vec()));
     until(&mut terminal, "waiting");
     terminal.send(&Message::Binary(vec![3]));
     terminal.send(&Message::Binary(b"exit 5\n".to_vec()));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use menace_model::sandbox::{ExecOutcome, TerminalSize};
 use menace_sandbox::{Event, Process, SandboxError};
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::sync::{Mutex, mpsc, watch};
+use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
 use super::transcript::{Keeping, Stream, Transcript};
 
@@ -24,7 +24,7 @@ pub struct Running {
     /// What it printed.
     pub transcript: Arc<Transcript>,
     state: watch::Receiver<State>,
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<Told>,
     stdin: Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
 }
 
@@ -38,6 +38,9 @@ pub enum Order {
     /// To end, with all that it started.
     Kill,
 }
+
+/// An order, and who waits until it was carried out.
+type Told = (Order, oneshot::Sender<()>);
 
 /// How far a command is.
 #[derive(Debug, Clone)]
@@ -90,9 +93,15 @@ impl Running {
         ended.map_or_else(|_| self.state(), |state| state.clone())
     }
 
-    /// Tells it something; false if it has ended.
+    /// Tells it something, and waits until that is done: what is typed after a change of size finds the new size. False if
+    /// it has ended.
     pub async fn tell(&self, order: Order) -> bool {
-        self.orders.send(order).await.is_ok()
+        let (done, is_done) = oneshot::channel();
+        if self.orders.send((order, done)).await.is_err() {
+            return false;
+        }
+        // It may end instead, which is no answer.
+        is_done.await.is_ok() || order == Order::Kill
     }
 
     /// Writes to its stdin; false if nobody reads it any more.
@@ -116,7 +125,7 @@ impl Running {
 
 async fn attended(
     mut process: Box<dyn Process>,
-    mut orders: mpsc::Receiver<Order>,
+    mut orders: mpsc::Receiver<Told>,
     transcript: Arc<Transcript>,
     state: watch::Sender<State>,
 ) {
@@ -128,8 +137,8 @@ async fn attended(
         };
         match happened {
             // Nobody knows it any more, and so nobody can hear it.
-            Err(None | Some(Order::Kill)) => break killed(process, &transcript).await,
-            Err(Some(order)) => {
+            Err(None | Some((Order::Kill, _))) => break killed(process, &transcript).await,
+            Err(Some((order, done))) => {
                 let told = match order {
                     Order::Signal(signal) => process.signal(signal).await,
                     Order::Resize(size) => process.resize(size).await,
@@ -138,6 +147,7 @@ async fn attended(
                 if let Err(error) = told {
                     tracing::debug!("a command was not told {order:?}: {error}");
                 }
+                let _asker_may_be_gone = done.send(());
             }
             Ok(Ok(Event::Stdout(bytes))) => transcript.push(Stream::Stdout, bytes),
             Ok(Ok(Event::Stderr(bytes))) => transcript.push(Stream::Stderr, bytes),

@@ -56,15 +56,31 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
         failure.message.lines().next().unwrap_or_default()
     );
     let is_slow = |other: &Failure| other.section == failure.section && other.kind == OutcomeKind::Timeout;
-    let has_slow = report.failures.iter().any(is_slow);
+    let ended = if report.failures.iter().any(is_slow) {
+        slowest_ended(report, &failure.section)
+    } else {
+        BTreeMap::new()
+    };
     // Modules that are worth little have most to gain.
     let worth = ranking.get(&failure.path).copied().unwrap_or(0.0);
     Some(Reason {
         section: failure.section.clone(),
         summary,
-        shown: vec![Shown { call, seen: failure.verdict().clone(), share, has_slow }],
+        shown: vec![Shown { call, seen: failure.verdict().clone(), share, ended }],
         weight: share * (2.0 - worth.clamp(-1.0, 1.0)),
     })
+}
+
+/// The longest that calls of a section took which came to an end, under each scenario.
+fn slowest_ended(report: &RunReport, section: &str) -> BTreeMap<String, f64> {
+    let mut slowest: BTreeMap<String, f64> = BTreeMap::new();
+    for cell in report.cells.iter().filter(|cell| cell.section == section) {
+        if let Some(took) = cell.usage.slowest_ended_ms {
+            let known = slowest.entry(cell.scenario.clone()).or_insert(took);
+            *known = known.max(took);
+        }
+    }
+    slowest
 }
 
 /// Sections in whose lines reading found something.

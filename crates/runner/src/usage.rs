@@ -18,6 +18,8 @@ pub struct CellUsage {
     pub gb_seconds: Option<f64>,
     /// The median of the CPU time of calls that returned.
     pub cpu_ms_of_ok: Option<f64>,
+    /// The longest that a call took which came to an end, whatever its end was.
+    pub slowest_ended_ms: Option<f64>,
     /// Calls that returned in a second, while many were made at once.
     pub throughput: Option<f64>,
     /// Kinds of input that were offered.
@@ -44,6 +46,9 @@ impl CellUsage {
             let gigabytes = measures.peak_rss_bytes.map(|bytes| bytes as f64 / 1e9);
             usage.cpu_seconds = usage.cpu_seconds.zip(cpu_ms).map(|(sum, cpu)| sum + cpu / 1e3);
             usage.gb_seconds = usage.gb_seconds.zip(gigabytes).map(|(sum, gigabytes)| sum + gigabytes * wall);
+            if outcome.verdict.kind != OutcomeKind::Timeout {
+                usage.slowest_ended_ms = Some(usage.slowest_ended_ms.unwrap_or(0.0).max(measures.wall_ms));
+            }
             if outcome.verdict.kind == OutcomeKind::Ok {
                 of_ok.extend(cpu_ms);
             }

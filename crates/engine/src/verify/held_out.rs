@@ -1,6 +1,6 @@
 //! Calls that a proposal never saw: drawn after it was made, from a stream of their own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use menace_model::calls::OutcomeKind;
 use menace_runner::{Call, PlannedPreset, Planning, Target, Verdict, plan};
@@ -17,8 +17,8 @@ pub struct Shown {
     pub seen: Verdict,
     /// The share of calls like it that ended so.
     pub share: f64,
-    /// Whether calls of the section are known that do not end.
-    pub has_slow: bool,
+    /// If calls of the section are known that do not end: the longest that others took, in milliseconds, by scenario.
+    pub ended: BTreeMap<String, f64>,
 }
 
 /// Calls, and which of them the proposal is about.
@@ -88,8 +88,14 @@ pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]
             usize::from(preset.circumstances.is_cheap())
         }
     }));
-    if shown.iter().any(|one| one.has_slow) {
-        calls.iter_mut().filter(|call| !call.circumstances.disturbs_network()).for_each(hurry);
+    for one in shown.iter().filter(|one| !one.ended.is_empty()) {
+        let calls = calls.iter_mut().filter(|call| !call.circumstances.disturbs_network());
+        for call in calls {
+            // How long others take is not known here.
+            let is_of_it = call.section() == proposal.section;
+            let slowest = one.ended.get(&call.circumstances.scenario).filter(|_| is_of_it);
+            call.timeout_ms = hurried_ms(call.timeout_ms, slowest.copied());
+        }
     }
     Drawn { calls, section: proposal.section.clone(), scenarios }
 }
@@ -99,10 +105,21 @@ fn is_slow(shown: &[Shown]) -> bool {
     shown.iter().any(|one| one.seen.kind == OutcomeKind::Timeout)
 }
 
-/// What does not end is waited for each time, before and maybe after: half of the time that calls have is enough to tell it from
-/// what ends, and both sides have the same.
-fn hurry(call: &mut Call) {
-    call.timeout_ms = call.timeout_ms.div_ceil(2);
+/// Many times as long as calls that end, and at least this, is enough to tell them from those that do not.
+const TIMES_AS_LONG: f64 = 5.0;
+const LEAST_MS: u64 = 250;
+
+/// What does not end is waited for each time, before and maybe after. So it is not waited for much longer than for what ends,
+/// and at most for half of the time that calls have; both sides have the same.
+fn hurried_ms(usual_ms: u64, slowest_ended_ms: Option<f64>) -> u64 {
+    let half = usual_ms.div_ceil(2);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "times are not negative, and what is too long is cut"
+    )]
+    let enough = slowest_ended_ms.map_or(half, |slowest| (slowest * TIMES_AS_LONG).ceil() as u64);
+    enough.clamp(LEAST_MS.min(half), half)
 }
 
 /// Calls of sections, so many under each preset.
@@ -183,7 +200,16 @@ fn seed(of_run: u64, proposal: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::seed;
+    use super::{hurried_ms, seed};
+
+    #[test]
+    fn what_does_not_end_is_given_some_times_what_others_took() {
+        assert_eq!(hurried_ms(2000, Some(100.0)), 500);
+        assert_eq!(hurried_ms(2000, Some(1.0)), 250);
+        assert_eq!(hurried_ms(2000, Some(900.0)), 1000);
+        assert_eq!(hurried_ms(2000, None), 1000);
+        assert_eq!(hurried_ms(300, Some(1.0)), 150);
+    }
 
     #[test]
     fn every_proposal_has_a_stream_of_its_own() {

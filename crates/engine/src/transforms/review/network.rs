@@ -3,7 +3,7 @@
 use super::look::{Parts, Scene, add_keyword, assigned, is_plain, name_of};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
-use crate::syntax::{Expr, Stmt, ast};
+use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
 /// Calls that wait for another machine or process get a timeout.
 #[derive(Debug)]
@@ -29,7 +29,12 @@ impl Transform for HttpTimeout {
             Some(failed) if failed.kind == "timeout" => Gain::Robustness,
             Some(_) => return Vec::new(),
         };
-        let waiting = waiting(&scene);
+        let mut waiting = waiting(&scene);
+        if gain == Gain::Robustness {
+            // What gives up with an error that nobody catches fails still, only sooner.
+            let caught = caught(&scene);
+            waiting.retain(|waiting| caught.iter().any(|part| part.contains_range(waiting.call.range())));
+        }
         let (requests, others): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|waiting| waiting.is_request);
         [requests, others].iter().filter_map(|calls| limit(source, calls, gain)).collect()
@@ -46,6 +51,14 @@ fn limit(source: &Source, calls: &[Waiting], gain: Gain) -> Option<Rewrite> {
     }
     let why = "Without a timeout the call can wait forever, so it gives up after a while.".to_owned();
     Some(Rewrite { text: edits.finish()?, why, gain })
+}
+
+/// Parts of the function whose errors are caught in it.
+fn caught(scene: &Scene) -> Vec<TextRange> {
+    let statements = scene.parts().statements.into_iter();
+    let tries = statements.filter_map(Stmt::as_try_stmt).filter(|one| !one.handlers.is_empty());
+    let covers = |one: &ast::StmtTry| Some(one.body.first()?.range().cover(one.body.last()?.range()));
+    tries.filter_map(covers).collect()
 }
 
 fn waiting<'a>(scene: &Scene<'a>) -> Vec<Waiting<'a>> {
@@ -152,13 +165,20 @@ mod tests {
 
     #[test]
     fn a_failing_line_is_enough() {
-        let text = "import subprocess\n\n\ndef f(c):\n    subprocess.run(c)\n    return subprocess.check_output(c)\n";
-        let failed = Failed { section: "f".into(), line: 6, kind: "timeout".into(), ..Failed::default() };
+        let text = "import subprocess\n\n\ndef f(c):\n    try:\n        subprocess.run(c)\n        return subprocess.check_output(c)\n    except OSError:\n        return b''\n";
+        let failed = Failed { section: "f".into(), line: 7, kind: "timeout".into(), ..Failed::default() };
         assert_eq!(
             failure(&HttpTimeout, text, failed.clone()).unwrap(),
-            "import subprocess\n\n\ndef f(c):\n    subprocess.run(c)\n    return subprocess.check_output(c, timeout=60)\n"
+            text.replace("check_output(c)", "check_output(c, timeout=60)")
         );
         assert_eq!(failure(&HttpTimeout, text, Failed { kind: "crash".into(), ..failed }), None);
+    }
+
+    #[test]
+    fn giving_up_with_an_error_that_nobody_catches_mends_nothing() {
+        let text = "import subprocess\n\n\ndef f(c):\n    try:\n        pass\n    except OSError:\n        pass\n    return subprocess.check_output(c)\n";
+        let failed = Failed { section: "f".into(), line: 9, kind: "timeout".into(), ..Failed::default() };
+        assert_eq!(failure(&HttpTimeout, text, failed), None);
     }
 
     #[test]

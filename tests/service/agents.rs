@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 
 use menace_tests::{Invocation, menace_binary};
 use serde_json::{Value, json};
@@ -36,6 +37,16 @@ fn what_an_agent_changed_becomes_a_patch_and_nothing_else_happens() {
         assert_eq!(fs::read_to_string(place.join("d/n.txt")).unwrap(), "new\n");
         assert!(!place.join("gone.txt").exists());
     }
+}
+
+#[test]
+fn who_attaches_at_a_terminal_has_one_inside() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/service/at_a_terminal.py");
+    let sat = Invocation::of("python3", directory.path(), directory.path())
+        .arguments([Path::new(script), menace_binary()])
+        .run();
+    assert_eq!((sat.code, sat.stdout.as_str()), (Some(0), "as it should be\n"), "{}", sat.stderr);
 }
 
 #[test]
@@ -91,7 +102,7 @@ struct OverHttp {
 }
 
 impl OverHttp {
-    fn start(directory: &std::path::Path) -> Self {
+    fn start(directory: &Path) -> Self {
         let mut process = std::process::Command::new(menace_binary())
             .args(["mcp", "--port", "0", "--data-dir"])
             .arg(directory.join("data"))

@@ -5,6 +5,7 @@ mod bench;
 mod manage;
 pub(super) mod network;
 mod run;
+mod screen;
 
 pub(crate) use bench::BenchError;
 

@@ -16,6 +16,7 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::attach::Taking;
+use super::screen::Screen;
 use crate::arguments::{SandboxAttach, SandboxRun};
 use crate::exit::Exit;
 use crate::terminal::print_json;
@@ -115,7 +116,14 @@ async fn execute(
         let outcome = sandbox.exec(request).await?;
         report(sandbox, outcome, isolation, arguments).await?
     } else {
-        let outcome = pass_on(sandbox.spawn(request).await?).await?;
+        // Who is attached sits at a terminal; what is run once is often a part of something else.
+        let screen = if is_used_later { Screen::take()? } else { None };
+        if screen.is_some() {
+            request.terminal = Some(Screen::size());
+            let term = std::env::var("TERM").unwrap_or_else(|_| "xterm-256color".into());
+            request.environment.entry("TERM".into()).or_insert(term);
+        }
+        let outcome = pass_on(sandbox.spawn(request).await?, screen).await?;
         say_refused(&sandbox.network().await?);
         outcome
     };
@@ -173,12 +181,28 @@ fn say_refused(network: &NetworkReport) {
 }
 
 /// Passes on what the command prints, and what is typed or piped to us.
-async fn pass_on(mut process: Box<dyn Process>) -> Result<ExecOutcome, SandboxError> {
+async fn pass_on(
+    mut process: Box<dyn Process>,
+    mut screen: Option<Screen>,
+) -> Result<ExecOutcome, SandboxError> {
     if let Some(stdin) = process.take_stdin().await {
         tokio::spawn(pass_in(stdin));
     }
     loop {
-        match process.next().await? {
+        let resized = async {
+            match &mut screen {
+                Some(screen) => screen.resized().await,
+                None => std::future::pending().await,
+            }
+        };
+        let event = tokio::select! {
+            event = process.next() => event?,
+            size = resized => {
+                process.resize(size).await?;
+                continue;
+            }
+        };
+        match event {
             // Nobody reads any more: the command is told as it would be without us, and its end is that of a pipe.
             Event::Stdout(bytes) => {
                 if write_all(std::io::stdout().lock(), &bytes).is_err() {

@@ -70,7 +70,7 @@ impl ZygoteOptions {
 /// How often a call is tried because its keeper or its interpreter died.
 const ATTEMPTS: u32 = 4;
 /// How much longer than its time a call may take to be reported before its interpreter is given up.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What a call is given is written to its process at once.
 const LONGEST_REQUEST: u32 = 1 << 30;

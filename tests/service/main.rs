@@ -12,6 +12,7 @@ mod files;
 mod keys;
 mod lifecycle;
 mod pool;
+mod prometheus;
 mod restarts;
 mod shell;
 mod ways_in;

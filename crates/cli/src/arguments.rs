@@ -3,6 +3,7 @@
 
 mod auto;
 mod dashboard;
+mod exporters;
 mod memory;
 mod network;
 mod patches;
@@ -20,6 +21,7 @@ use crate::commands::Scope;
 use crate::configuration::SettingFlags;
 pub(crate) use auto::{Auto, RunComplete};
 pub(crate) use dashboard::Dashboard;
+pub(crate) use exporters::{AuditCommand, Recovery, SynergyExporter, SynergyTrainer};
 pub(crate) use memory::{MemoryCommand, MemoryCompact, MemoryList, MemoryLog, MemorySearch};
 pub(crate) use network::{NetworkArguments, Reach};
 pub(crate) use patches::{PatchesCommand, PatchesList};
@@ -154,6 +156,19 @@ pub(crate) enum Command {
     /// How much each kind of synergy counts
     #[command(subcommand)]
     Synergy(SynergyCommand),
+    /// Synergy for Prometheus: the last that was measured, the weights, how far they are learned
+    SynergyExporter(SynergyExporter),
+    /// Learn again and again how much each kind of synergy counts
+    SynergyTrainer(SynergyTrainer),
+    /// The exporter and the trainer of synergy, as the settings ask for them, without a loop
+    SynergyTools,
+    /// Show synergy_history.db in a browser
+    SynergyDashboard(Dashboard),
+    /// Whether the audit trail is as it was written
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// How often loops were gone on with, and when one failed last
+    Recovery(Recovery),
     /// Learn how what is measured becomes the ROI of the next cycle, and see whether that still holds
     #[command(subcommand)]
     Truth(TruthCommand),
@@ -187,6 +202,20 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+impl Command {
+    /// Whether it runs for long and unattended.
+    pub(crate) fn is_service(&self) -> bool {
+        matches!(
+            self,
+            Self::Auto(_)
+                | Self::RunComplete(_)
+                | Self::SynergyExporter(_)
+                | Self::SynergyTrainer(_)
+                | Self::SynergyTools
+        )
+    }
 }
 
 #[derive(Debug, Clone, Args)]

@@ -62,7 +62,8 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     let configuration = Configuration::load(&arguments.settings)?;
-    logging::start(&configuration.settings().logging)?;
+    let is_service = arguments.command.as_ref().is_some_and(arguments::Command::is_service);
+    logging::start(&configuration, is_service)?;
     configuration.warn();
     match (arguments.scope(), arguments.command) {
         (_, Some(command)) => commands::run(command, &configuration),

@@ -45,7 +45,7 @@ pub(crate) async fn look_again(
             let executor = Arc::clone(surroundings.executor);
             // One that another run has looked at already is only made once more.
             let is_known = suspect.calls.iter().any(|(_, call)| surroundings.ledger.carried(call).is_some());
-            let calls = if is_known { 0 } else { options.shrinking };
+            let calls = if is_known { 0 } else { options.shrinking / suspect.dearness() };
             let is_settled = suspect.is_known_not_to_end(surroundings.ledger);
             let repetition = suspect.first().and_then(|number| repetitions.take(number));
             under_way.spawn(async move {
@@ -80,6 +80,9 @@ fn lost(error: tokio::task::JoinError) -> SandboxError {
     SandboxError::Protocol(format!("a failure was lost: {error}"))
 }
 
+/// Ten times as much was measured; but what is small enough to be read is worth something.
+const DEARER: usize = 4;
+
 /// A failure that is looked at again: the call that shows it, and calls of other cells that would.
 struct Suspect {
     number: u64,
@@ -103,6 +106,11 @@ impl Suspect {
             (one, call)
         };
         Self { number, calls: std::iter::once(failure).chain(others).map(with_count).collect() }
+    }
+
+    /// How many ordinary calls one of it costs: one that asks others has a network with mocks of its own.
+    fn dearness(&self) -> usize {
+        if self.calls.iter().any(|(_, call)| call.needs_world) { DEARER } else { 1 }
     }
 
     /// The number of the call that shows it.

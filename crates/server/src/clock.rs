@@ -12,7 +12,7 @@ pub(crate) fn now_ms() -> i64 {
 }
 
 /// As in `2026-11-18T01:23:45.678Z`.
-pub(crate) fn text(unix_ms: i64) -> String {
+pub fn text(unix_ms: i64) -> String {
     let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000).ok();
     moment.and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_else(|| unix_ms.to_string())
 }

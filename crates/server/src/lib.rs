@@ -10,6 +10,7 @@ pub mod client;
 mod clock;
 pub mod dashboard;
 mod error;
+pub mod exporter;
 pub mod front;
 pub mod keeper;
 pub mod mcp;
@@ -17,6 +18,7 @@ mod metrics;
 mod proxy;
 pub mod sandboxes;
 
+pub use clock::text as time_text;
 pub use error::{ApiError, ErrorBody, ErrorDetail};
 
 /// Serves routes until this process is told to end.

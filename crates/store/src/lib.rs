@@ -1,7 +1,8 @@
-//! What menace remembers: runs, calls, outcomes, workflows, patches, memories. The only SQL.
+//! What menace remembers: runs, calls, outcomes, workflows, patches, memories, the audit trail. The only SQL.
 //!
 //! Today it is SQLite; nothing here but the opening of the file knows that.
 
+pub mod audit;
 mod calls;
 #[expect(unreachable_pub, reason = "what SeaORM derives beside them is public")]
 mod entities;
@@ -17,6 +18,7 @@ mod patches;
 mod runs;
 #[cfg(test)]
 mod store_tests;
+mod synergy;
 mod workflows;
 
 pub use calls::{CallFilter, CallRecord, CellCount};
@@ -27,4 +29,5 @@ pub use metrics::MetricRecord;
 pub use open::Store;
 pub use patches::{PatchRecord, PatchState};
 pub use runs::{Run, RunState};
+pub use synergy::{SynergyHistory, SynergyRecord};
 pub use workflows::Workflow;

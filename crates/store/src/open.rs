@@ -15,7 +15,7 @@ pub struct Store {
 }
 
 /// How long one process waits for another that writes.
-const BUSY: Duration = Duration::from_secs(30);
+pub(crate) const BUSY: Duration = Duration::from_secs(30);
 /// Tables in the order in which what is left of a broken file is read.
 const TABLES: [&str; 8] =
     ["workflows", "runs", "patches", "events", "calls", "outcomes", "metrics", "memories"];
@@ -72,7 +72,7 @@ fn without_secrets(address: &str) -> String {
 }
 
 /// Waits until no other process opens the database. The lock ends with the file.
-fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
+pub(crate) fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
     let opened = std::fs::File::options().create(true).truncate(false).write(true).open(&name);

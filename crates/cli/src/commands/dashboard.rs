@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use menace_server::dashboard::{Dashboard, Repository, Sources, listen};
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
 
 use crate::arguments;
 use crate::calling::runtime;
@@ -13,6 +12,7 @@ use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::note;
 
+use super::beside::Beside;
 use super::map::{build, default_options};
 use super::reading::{Purpose, ReadingOptions};
 
@@ -29,6 +29,16 @@ pub(super) fn run(configuration: &Configuration, arguments: &arguments::Dashboar
         served.await?;
         Ok(Exit::Done)
     })
+}
+
+/// The same of a history of synergy; without a file, that of the data directory.
+pub(super) fn of_synergy(
+    configuration: &Configuration,
+    arguments: &arguments::Dashboard,
+) -> anyhow::Result<Exit> {
+    let usual = || configuration.data_directory().join("synergy_history.db");
+    let file = Some(arguments.file.clone().unwrap_or_else(usual));
+    run(configuration, &arguments::Dashboard { file, port: arguments.port })
 }
 
 /// What is shown of the data directory.
@@ -55,54 +65,15 @@ fn settings(configuration: &Configuration) -> Value {
     json!(configuration.resolved().rows)
 }
 
-/// A dashboard beside a loop, until it is dropped.
-pub(super) struct Beside {
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl Beside {
-    /// Starts one, if the settings have a port. It has a thread of its own, so that neither waits for the other.
-    pub(super) fn start(configuration: &Configuration) -> anyhow::Result<Option<Self>> {
-        let Some(port) = configuration.settings().metrics.auto_dashboard_port else { return Ok(None) };
-        let dashboard = Dashboard::new(sources(configuration));
-        let (end, ended) = oneshot::channel::<()>();
-        let (ready, listening) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new().name("dashboard".into()).spawn(move || {
-            if let Err(error) = serve(dashboard, port, ended, &ready) {
-                // Whoever waits for the address is told; after that nobody is, and the loop goes on.
-                if let Err(unheard) = ready.send(Err(error)) {
-                    tracing::error!(
-                        "{:#}",
-                        unheard.0.err().unwrap_or_else(|| anyhow::anyhow!("the dashboard ended"))
-                    );
-                }
-            }
-        })?;
-        let address = listening.recv()??;
-        note(&format!("dashboard: http://{address}"));
-        Ok(Some(Self { end: Some(end), thread: Some(thread) }))
-    }
-}
-
-type Ready = std::sync::mpsc::Sender<anyhow::Result<std::net::SocketAddr>>;
-
-fn serve(dashboard: Dashboard, port: u16, ended: oneshot::Receiver<()>, ready: &Ready) -> anyhow::Result<()> {
-    runtime()?.block_on(async {
-        let end = async { drop(ended.await) };
-        let (address, served) = listen(dashboard, port, end).await?;
-        // Who started it waits for this, or is gone.
-        let _ = ready.send(Ok(address));
-        served.await
+/// A dashboard beside a loop, if the settings have a port, until it is dropped.
+pub(super) fn beside(configuration: &Configuration) -> anyhow::Result<Option<Beside>> {
+    let Some(port) = configuration.settings().metrics.auto_dashboard_port else { return Ok(None) };
+    let dashboard = Dashboard::new(sources(configuration));
+    let (beside, address) = Beside::listening("dashboard", move |ready| async move {
+        let (address, served) = listen(dashboard, port, std::future::pending()).await?;
+        ready.at(address);
+        Ok(served.await?)
     })?;
-    Ok(())
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
+    note(&format!("dashboard: http://{address}"));
+    Ok(Some(beside))
 }

@@ -1,10 +1,13 @@
 //! One file per command.
 
+mod audit;
 mod auto;
+mod beside;
 mod config;
 mod dashboard;
 mod dependencies;
 mod doctor;
+mod exporters;
 mod init;
 mod inventory_json;
 mod map;
@@ -72,6 +75,12 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::RankScenarioSynergy(arguments) => roi::rank_scenario_synergy(&arguments),
         Command::SynergyMetrics(arguments) => roi::synergy_metrics(configuration, &arguments),
         Command::Synergy(command) => roi::synergy(configuration, &command),
+        Command::SynergyExporter(arguments) => exporters::export(configuration, &arguments),
+        Command::SynergyTrainer(arguments) => exporters::train(configuration, &arguments),
+        Command::SynergyTools => exporters::tools(configuration),
+        Command::SynergyDashboard(arguments) => dashboard::of_synergy(configuration, &arguments),
+        Command::Audit(command) => audit::run(configuration, &command),
+        Command::Recovery(arguments) => auto::show_recovery(configuration, &arguments),
         Command::Truth(command) => roi::truth(configuration, &command),
         Command::Memory(command) => memory::run(configuration, &command),
         Command::Sandbox(command) => sandbox::run(configuration, command),

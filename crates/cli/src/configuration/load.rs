@@ -62,6 +62,12 @@ impl Configuration {
         expand_home(&self.settings().general.data_dir)
     }
 
+    /// Where the audit trail is.
+    pub(crate) fn audit_path(&self) -> PathBuf {
+        let chosen = self.settings().logging.audit_log_path.as_ref();
+        chosen.map_or_else(|| self.data_directory().join("audit.jsonl"), |path| expand_home(path))
+    }
+
     pub(crate) fn repository(&self, named: Option<&Path>) -> PathBuf {
         named.map_or_else(|| expand_home(&self.settings().general.repo_path), Path::to_path_buf)
     }

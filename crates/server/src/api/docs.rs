@@ -70,8 +70,5 @@ pub(super) async fn capabilities(
 
 /// What is counted, for Prometheus.
 pub(super) async fn metrics(State(sandboxes): State<Shared>) -> impl IntoResponse {
-    (
-        [(header::CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")],
-        sandboxes.metrics.text(),
-    )
+    ([(header::CONTENT_TYPE, crate::metrics::CONTENT_TYPE)], sandboxes.metrics.text())
 }

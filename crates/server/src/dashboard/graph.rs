@@ -15,7 +15,7 @@ use crate::error::ApiError;
 
 /// The modules of the repository, as it is now.
 pub(super) async fn modules(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    let history = place.history().ok();
+    let history = place.history().await.ok();
     let named = history.as_ref().and_then(|history| history.repository.clone());
     let root = match named {
         Some(root) => root,

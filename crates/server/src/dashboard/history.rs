@@ -21,7 +21,7 @@ const WINDOW: usize = 4;
 
 /// The ROI of the repository and its modules over cycles.
 pub(super) async fn roi(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    let history = place.history()?;
+    let history = place.history().await?;
     let raroi = match place.metrics().await? {
         Some(metrics) => by_cycle(metrics.metric_everywhere("raroi").await?),
         None => {
@@ -99,7 +99,7 @@ fn shown(forecast: &Forecast) -> Value {
 
 /// Synergy of workflows and how much each kind of it counts.
 pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    let history = place.history()?;
+    let history = place.history().await?;
     Ok(Json(json!({
         "version": 1,
         "history": history.synergy_history,

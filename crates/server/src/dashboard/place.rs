@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use axum::http::StatusCode;
 use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
-use menace_store::{Run, RunState, Store, StoreError};
+use menace_store::{Run, RunState, Store, StoreError, SynergyHistory};
 use menace_tracker::history::{History, read};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -101,10 +101,19 @@ impl Place {
         Ok(Some(self.metrics.get_or_try_init(|| Store::open(METRICS, data)).await?))
     }
 
-    /// All cycles, as they are now.
-    pub(super) fn history(&self) -> Result<History, ApiError> {
+    /// All cycles, as they are now. A history of synergy alone has no cycles.
+    pub(super) async fn history(&self) -> Result<History, ApiError> {
         let usual = || self.sources.data.join("roi_history.json");
         let path = self.sources.history.clone().unwrap_or_else(usual);
+        if path.extension().is_some_and(|ending| ending == "db") {
+            let missing = || unavailable("no_history", format!("there is no file {}", path.display()));
+            let opened = SynergyHistory::look(&path).await?.ok_or_else(missing)?;
+            let records = opened.after(0).await?.into_iter();
+            return Ok(History {
+                synergy_history: records.map(|one| one.values).collect(),
+                ..History::default()
+            });
+        }
         let text = std::fs::read_to_string(&path).map_err(|error| {
             unavailable("no_history", format!("{}: {error}", path.display()))
                 .hint("the first cycle that ends writes it: menace run REPO or menace auto REPO")

@@ -12,6 +12,7 @@ use axum::routing::{get, post};
 use super::place::{Place, Sources};
 use super::{assets, calls, cell, events, graph, guard, history, matrix, patches, runs, seeds, series};
 use crate::error::ApiError;
+use crate::exporter::{Collect, Figures, answer};
 
 /// Where our own requests are, beside those of sandboxes.
 const DATA: &str = "/api/dashboard";
@@ -20,13 +21,17 @@ const DATA: &str = "/api/dashboard";
 #[derive(Clone)]
 pub struct Dashboard {
     router: Router,
+    figures: Arc<Figures>,
 }
 
 impl Dashboard {
     /// Of these sources.
     pub fn new(sources: Sources) -> Self {
+        let figures = Arc::new(Figures::new(sources.data.clone(), sources.database.clone()));
+        let asked = Arc::clone(&figures);
         let place = Arc::new(Place::new(sources));
         let router = Router::new()
+            .route("/metrics", get(move || async move { answer(&*asked).await }))
             .nest(DATA, data())
             .route("/roi", get(seeds::roi))
             .route("/roi_data", get(seeds::roi_data))
@@ -36,7 +41,12 @@ impl Dashboard {
             .fallback(page)
             .layer(from_fn(guard::protect))
             .with_state(place);
-        Self { router }
+        Self { router, figures }
+    }
+
+    /// What is known of the data directory, as Prometheus reads it.
+    pub(crate) async fn figures(&self) -> Result<String, String> {
+        self.figures.text().await
     }
 
     /// Answers a request that was let in.

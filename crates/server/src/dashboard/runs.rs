@@ -21,7 +21,7 @@ const MOST: u64 = 200;
 pub(super) async fn about(State(place): State<Arc<Place>>) -> Json<Value> {
     let sources = &place.sources;
     let runs = place.store().await.err().map(|error| error.message().to_owned());
-    let history = place.history().err().map(|error| error.message().to_owned());
+    let history = place.history().await.err().map(|error| error.message().to_owned());
     let sandboxes = (!sources.has_sandboxes)
         .then_some("sandboxes are served by menace serve; this is the dashboard of a data directory");
     Json(json!({

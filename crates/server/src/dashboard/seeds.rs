@@ -28,7 +28,7 @@ pub(super) async fn roi(
     State(place): State<Arc<Place>>,
     Query(part): Query<Part>,
 ) -> Result<Json<Value>, ApiError> {
-    let history = place.history()?;
+    let history = place.history().await?;
     let (levels, deltas) = match (&part.module, &part.scenario) {
         (None, None) => (history.roi_levels.clone(), history.roi_history.clone()),
         (Some(module), None) => tracked(history.modules.get(module), "module", module)?,
@@ -63,7 +63,7 @@ pub(super) async fn metric(
     Path(name): Path<String>,
     Query(part): Query<Part>,
 ) -> Result<Json<Value>, ApiError> {
-    let history = place.history()?;
+    let history = place.history().await?;
     let module = part.module.as_deref().unwrap_or_default();
     let actual = of_history(&history, &name, module, part.scenario.as_deref());
     if actual.is_empty() {
@@ -88,7 +88,7 @@ pub(super) async fn weights(State(place): State<Arc<Place>>) -> Json<Value> {
 
 /// Everything that a plot of the ROI needs.
 pub(super) async fn roi_data(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    let history = place.history()?;
+    let history = place.history().await?;
     let forecasts = expected(&history, "roi");
     let side = |high: bool| -> Vec<Option<f64>> {
         forecasts
@@ -112,7 +112,7 @@ pub(super) async fn predictions(
     Path(file): Path<String>,
     Query(which): Query<Drawn>,
 ) -> Result<Response, ApiError> {
-    let plot = drawn(&place.history()?, which.metric.as_deref().unwrap_or("roi"))?;
+    let plot = drawn(&place.history().await?, which.metric.as_deref().unwrap_or("roi"))?;
     match file.as_str() {
         "predictions.svg" => Ok(([(header::CONTENT_TYPE, "image/svg+xml")], plot.svg()).into_response()),
         "predictions.png" => {

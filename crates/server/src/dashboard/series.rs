@@ -19,7 +19,7 @@ const ROLLING: usize = 5;
 
 /// What there is to choose from.
 pub(super) async fn names(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    let history = place.history()?;
+    let history = place.history().await?;
     let mut names: Vec<String> =
         ["roi".to_owned()].into_iter().chain(history.metrics_history.keys().cloned()).collect();
     let measured = match place.metrics().await? {
@@ -63,7 +63,7 @@ pub(super) async fn show(
     Path(name): Path<String>,
     Query(part): Query<Part>,
 ) -> Result<Json<Value>, ApiError> {
-    let history = place.history()?;
+    let history = place.history().await?;
     let (points, source) = measured(&place, &history, &name, &part).await?;
     let unknown = "forecasts are made for the repository as a whole, not for parts of it";
     let forecasts = if part.is_all() { forecasts(&history, &name) } else { json!({"unavailable": unknown}) };

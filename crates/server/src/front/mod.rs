@@ -7,7 +7,6 @@ mod rate;
 mod serve;
 mod tls;
 
-pub use audit::Audit;
 pub(crate) use gate::is_of_this_machine;
 pub use keys::{Key, KeyRing, new_key};
 pub use serve::{Front, FrontError, FrontOptions};

@@ -9,19 +9,20 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_SECURITY_POLICY, UPGRADE, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_SECURITY_POLICY, UPGRADE, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use menace_store::audit::AuditTrail;
 use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower_http::timeout::RequestBodyTimeoutLayer;
 
-use super::audit::{Audit, Line};
+use super::audit::Line;
 use super::gate::{Gate, without_socket_key};
 use super::keys::{Key, KeyRing};
 use super::rate::Rate;
@@ -91,7 +92,7 @@ pub struct Front {
 struct Shared {
     gate: Gate,
     keeper: Keeper,
-    audit: Audit,
+    audit: AuditTrail,
     patience: Duration,
     dashboard: Dashboard,
 }
@@ -102,7 +103,7 @@ impl Front {
         options: FrontOptions,
         keys: Vec<Key>,
         keeper: Keeper,
-        audit: Audit,
+        audit: AuditTrail,
         dashboard: Dashboard,
     ) -> Result<Self, FrontError> {
         let address = options.address;
@@ -227,6 +228,8 @@ async fn handle(State(peer): State<Peer>, request: Request) -> Response {
         Ok(caller) => {
             let answered = if dashboard::is_ours(&path) {
                 peer.shared.dashboard.answer(request).await
+            } else if path == "/metrics" && method.is_safe() {
+                metrics(&peer.shared, request, &caller).await.unwrap_or_else(IntoResponse::into_response)
             } else {
                 let passed = pass_on(&peer.shared, request, &caller).await;
                 of_sandbox(&path, passed.unwrap_or_else(IntoResponse::into_response))
@@ -245,14 +248,35 @@ async fn handle(State(peer): State<Peer>, request: Request) -> Response {
             status: response.status().as_u16(),
             took_ms: began.elapsed().as_secs_f64() * 1e3,
         };
-        if let Err(error) = peer.shared.audit.write(&line) {
-            tracing::error!("the audit trail cannot be written: {error}");
+        if let Err(error) = peer.shared.audit.add(&line) {
+            tracing::error!("{error}");
             return ApiError::internal("it was done, and could not be written down")
                 .hint("the operator has to look at the disk of the server")
                 .into_response();
         }
     }
     response
+}
+
+/// The longest that is said about sandboxes.
+const LONGEST_METRICS: usize = 16 << 20;
+
+/// What is counted of sandboxes, and what is known of the data directory.
+async fn metrics(shared: &Shared, request: Request, caller: &Caller) -> Result<Response, ApiError> {
+    let (mut head, body) = pass_on(shared, request, caller).await?.into_parts();
+    let of_sandboxes = axum::body::to_bytes(body, LONGEST_METRICS);
+    let of_sandboxes = of_sandboxes.await.map_err(|error| ApiError::internal(error.to_string()))?;
+    let mut text = String::from_utf8_lossy(&of_sandboxes).into_owned();
+    let figures = shared.dashboard.figures().await;
+    let is_known = u8::from(figures.is_ok());
+    text.push_str("# HELP menace_data_up Whether the files of the data directory can be read.\n");
+    text.push_str(&format!("# TYPE menace_data_up gauge\nmenace_data_up {is_known}\n"));
+    match figures {
+        Ok(figures) => text.push_str(&figures),
+        Err(problem) => tracing::warn!("{problem}"),
+    }
+    head.headers.remove(CONTENT_LENGTH);
+    Ok(Response::from_parts(head, Body::from(text)))
 }
 
 /// What a sandbox says or has is not ours: a page of it that somebody opens may run, but as a stranger. It has no origin, so that

@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::classic::classic;
 use super::cleaning::CleaningMetrics;
 use crate::sandboxes::BackendName;
 
@@ -125,6 +126,6 @@ impl Metrics {
         let mut text = String::new();
         // Writing to a string does not fail.
         encode(&mut text, &self.registry).unwrap_or_default();
-        text
+        classic(&text)
     }
 }

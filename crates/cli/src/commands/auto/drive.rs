@@ -34,7 +34,7 @@ use crate::commands::usage::UsageError;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::{count, note};
-use crate::tracking::{CycleReport, EnergyMeter, peek};
+use crate::tracking::{CycleReport, EnergyMeter, peek, synergy_rests};
 
 /// The interpreter if nobody says which, and the one of the system.
 const ANY_PYTHON: &str = "python3";
@@ -249,6 +249,11 @@ impl Drive<'_> {
         let roi = worth.as_ref().and_then(|worth| worth.roi);
         bus.tell(Event::Measured { cycle, calls, failures, roi }, now_ms()).await?;
         tell::measured(number, &report, roi);
+        if let Some(worth) = &worth {
+            let root = self.progress.repository.display().to_string();
+            let history = peek(&self.configuration.data_directory(), &root);
+            tell::expected(worth, &synergy_rests(self.configuration, &history));
+        }
         drop(calling);
         let end = self
             .improve(&begun, &settings, &scan.inventory, around, budget, (&report, worth.as_ref()))

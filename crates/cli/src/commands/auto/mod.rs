@@ -32,7 +32,10 @@ use crate::configuration::Configuration;
 use crate::exit::Exit;
 use crate::terminal::note;
 
-use super::dashboard::Beside;
+use super::dashboard;
+use super::exporters;
+pub(super) use recovery::show as show_recovery;
+
 use super::run::{milliseconds, new_id};
 use super::usage::UsageError;
 use drive::Drive;
@@ -51,7 +54,8 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
         let data = configuration.data_directory();
         let name = id.to_string();
         let arguments = &progress.asked(arguments);
-        let _dashboard = Beside::start(configuration)?;
+        let _dashboard = dashboard::beside(configuration)?;
+        let _exporters = exporters::beside_a_loop(configuration)?;
         let drive = Drive {
             configuration,
             arguments,

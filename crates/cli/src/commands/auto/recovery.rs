@@ -6,6 +6,11 @@ use anyhow::Context;
 use menace_analysis::write_atomically;
 use serde::{Deserialize, Serialize};
 
+use crate::arguments;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{print, print_json};
+
 const FILE: &str = "recovery.json";
 
 /// What is in the file. The names are those of the gauges.
@@ -41,18 +46,57 @@ pub(super) fn failed(directory: &Path, run: &str, at_ms: i64, reason: &str) -> a
     })
 }
 
+/// `menace recovery`: what the file says.
+pub(in crate::commands) fn show(
+    configuration: &Configuration,
+    arguments: &arguments::Recovery,
+) -> anyhow::Result<Exit> {
+    let path = arguments.file.clone().unwrap_or_else(|| configuration.data_directory().join(FILE));
+    let recovery = read(&path)?;
+    if arguments.output.json {
+        print_json(&recovery)?;
+    } else {
+        print(&recovery.text())?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Recovery {
+    fn text(&self) -> String {
+        let restarts = self.sandbox_restart_total;
+        let failure = match &self.last_failure {
+            None if self.sandbox_last_failure_ts > 0.0 => time(self.sandbox_last_failure_ts),
+            None => "none".to_owned(),
+            Some(Failure { run, reason }) => {
+                format!("{}, {run}: {reason}", time(self.sandbox_last_failure_ts))
+            }
+        };
+        format!("sandbox_restart_total    {restarts}\nsandbox_last_failure_ts  {failure}\n")
+    }
+}
+
+fn time(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "times of this age of the world are small")]
+    let at_ms = (seconds * 1e3) as i64;
+    menace_server::time_text(at_ms)
+}
+
 fn changed(directory: &Path, change: impl FnOnce(&mut Recovery)) -> anyhow::Result<()> {
     let path = directory.join(FILE);
-    let mut recovery = match std::fs::read(&path) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .with_context(|| format!("{} is no file of menace\nhint: move it away", path.display()))?,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Recovery::default(),
-        Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
-    };
+    let mut recovery = read(&path)?;
     recovery.version = 1;
     change(&mut recovery);
     let text = serde_json::to_vec_pretty(&recovery)?;
     write_atomically(&path, &text).with_context(|| format!("failed to write {}", path.display()))
+}
+
+fn read(path: &Path) -> anyhow::Result<Recovery> {
+    match std::fs::read(path) {
+        Ok(bytes) => serde_json::from_slice(&bytes)
+            .with_context(|| format!("{} is no file of menace\nhint: move it away", path.display())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Recovery::default()),
+        Err(error) => Err(error).with_context(|| format!("failed to read {}", path.display())),
+    }
 }
 
 #[cfg(test)]

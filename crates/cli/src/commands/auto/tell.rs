@@ -2,17 +2,36 @@
 
 use menace_engine::events::Event;
 use menace_runner::RunReport;
+use menace_tracker::convergence::{Check, SynergyVerdict};
 use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 
 use crate::commands::run::shortened;
 use crate::terminal::{count, grouped, note};
+use crate::tracking::CycleReport;
 
 /// What a cycle measured.
 pub(super) fn measured(number: usize, report: &RunReport, roi: Option<f64>) {
     let roi = roi.map_or("ROI unknown".to_owned(), |roi| format!("ROI {roi:.3}"));
     let failures = count(report.failures.len(), "way to fail").replace("way to fails", "ways to fail");
     note(&format!("cycle {}: {} calls, {failures}, {roi}", number + 1, grouped(report.calls)));
+}
+
+/// What a cycle says about the next one: its forecast, what counts as little, and whether synergy rests.
+pub(super) fn expected(worth: &CycleReport, synergy: &SynergyVerdict) {
+    let forecast = match &worth.forecast {
+        Some(forecast) => forecast.line(),
+        None => "nothing can be said yet".to_owned(),
+    };
+    note(&format!("next ROI: {forecast}"));
+    let (roi, of_synergy) = (worth.roi_threshold, worth.synergy_threshold);
+    note(&format!("thresholds: ROI {roi:.4}, synergy {of_synergy:.4}"));
+    if !synergy.checks.is_empty() {
+        let said = |check: &Check| format!("{} {:.4} of {:.4}", check.name, check.figure, check.limit);
+        let checks: Vec<String> = synergy.checks.iter().map(said).collect();
+        let rests = if synergy.converged { "rests" } else { "does not rest" };
+        note(&format!("synergy {rests} over {} values: {}", synergy.length, checks.join(", ")));
+    }
 }
 
 /// Says what is judged.

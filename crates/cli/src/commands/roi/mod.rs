@@ -15,7 +15,7 @@ use menace_tracker::roi::{confidence, rank as ranked};
 use serde_json::json;
 
 pub(super) use ranks::{rank_scenario_synergy, rank_scenarios, rank_synergy};
-pub(super) use synergy::{metrics as synergy_metrics, weights as synergy};
+pub(super) use synergy::{learn as learn_weights, metrics as synergy_metrics, weights as synergy};
 pub(super) use truth::run as truth;
 
 use super::usage::UsageError;

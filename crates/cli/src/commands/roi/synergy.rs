@@ -1,10 +1,11 @@
 //! `menace synergy-metrics` and `menace synergy`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use menace_analysis::write_atomically;
-use menace_tracker::history::{History, summarise_synergy};
+use menace_tracker::history::summarise_synergy;
 use menace_tracker::weights::{Learner, RegressionLearner, Sample, SynergyWeights, WEIGHED};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -100,17 +101,12 @@ pub(in crate::commands) fn weights(
         SynergyCommand::Show(output) => show(&effective(configuration, read(&file)?)?, output.json)?,
         SynergyCommand::Train(output) => {
             let history = load_history(&directory.join("roi_history.json"))?;
-            let before = read(&file)?;
-            let learner = RegressionLearner { rate: RATE };
-            let samples = samples(&history);
-            let trained = learner.learn(&samples, &before).ok_or_else(|| {
-                UsageError::Tracking(format!(
-                    "nothing can be learned from {} samples of synergy",
-                    samples.len()
-                ))
-            })?;
-            write(&directory, &file, &trained, learner.name(), samples.len())?;
-            show(&effective(configuration, trained)?, output.json)?;
+            if learn(&file, &history.synergy_history)?.is_none() {
+                let count = samples(&history.synergy_history).len();
+                let problem = format!("nothing can be learned from {count} samples of synergy");
+                return Err(UsageError::Tracking(problem).into());
+            }
+            show(&effective(configuration, read(&file)?)?, output.json)?;
         }
         SynergyCommand::Export { file: to } => {
             let text = text_of(&read(&file)?)?;
@@ -128,10 +124,22 @@ pub(in crate::commands) fn weights(
     Ok(Exit::Done)
 }
 
+/// Learns the weights of a file from what was measured, in order; how many samples that were, or nothing if they are too few.
+pub(in crate::commands) fn learn(
+    file: &Path,
+    measured: &[BTreeMap<String, f64>],
+) -> anyhow::Result<Option<usize>> {
+    let learner = RegressionLearner { rate: RATE };
+    let samples = samples(measured);
+    let Some(trained) = learner.learn(&samples, &read(file)?) else { return Ok(None) };
+    let directory = file.parent().unwrap_or(Path::new("."));
+    write(directory, file, &trained, learner.name(), samples.len())?;
+    Ok(Some(samples.len()))
+}
+
 /// Synergies of each time they were measured, with the change of `synergy_roi` that followed.
-fn samples(history: &History) -> Vec<Sample> {
-    let all = &history.synergy_history;
-    let pairs = all.windows(2).filter_map(|pair| {
+fn samples(measured: &[BTreeMap<String, f64>]) -> Vec<Sample> {
+    let pairs = measured.windows(2).filter_map(|pair| {
         let roi_delta = pair[1].get("synergy_roi")? - pair[0].get("synergy_roi")?;
         let synergy = pair[0]
             .iter()

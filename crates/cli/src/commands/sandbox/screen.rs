@@ -19,7 +19,8 @@ impl Screen {
         if !std::io::stdin().is_terminal() || !std::io::stdout().is_terminal() {
             return Ok(None);
         }
-        let resized = signal(SignalKind::window_change()).context("failed to wait for changes of the size")?;
+        let resized =
+            signal(SignalKind::window_change()).context("failed to wait for changes of the size")?;
         let before = tcgetattr(std::io::stdin()).context("failed to ask the terminal how it is set")?;
         let mut raw = before.clone();
         raw.make_raw();

@@ -5,11 +5,11 @@ mod integrate;
 mod report;
 mod round;
 mod state;
-
-use std::time::Duration;
+mod totals;
 
 pub(super) use candidates::left_out;
 
+use super::exporters::figures;
 use crate::arguments::SelfTest;
 use crate::calling::runtime;
 use crate::configuration::Configuration;
@@ -17,13 +17,17 @@ use crate::exit::Exit;
 use crate::terminal::{note, print, print_json};
 
 pub(super) fn run(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Exit> {
-    let interval = arguments.interval.or(configuration.settings().self_test.self_test_interval);
+    let settings = &configuration.settings().self_test;
+    let interval = arguments.interval.or(settings.self_test_interval).filter(|interval| !interval.is_zero());
+    // Who runs one round reads what it prints.
+    let _exporter = match interval {
+        Some(_) => Some(figures(configuration, settings.self_test_metrics_port, "SELF_TEST_METRICS_PORT")?),
+        None => None,
+    };
     runtime()?.block_on(async {
         loop {
             let exit = once(configuration, arguments).await?;
-            let Some(interval) = interval.filter(|interval| *interval > Duration::ZERO) else {
-                return Ok(exit);
-            };
+            let Some(interval) = interval else { return Ok(exit) };
             note(&format!("the next round begins in {} s", interval.as_secs()));
             tokio::select! {
                 () = tokio::time::sleep(interval) => {}

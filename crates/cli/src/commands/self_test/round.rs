@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use menace_model::inventory::Inventory;
 use menace_model::presets::Preset;
@@ -25,11 +26,12 @@ use crate::terminal::{count, note};
 use super::candidates::Candidates;
 use super::integrate::integrate;
 use super::state::State;
+use super::totals::{self, Orphans};
 
 /// What came of a round.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Round {
-    version: u32,
+    pub(super) version: u32,
     pub(super) passed: usize,
     pub(super) failed: usize,
     /// Modules about which nothing could be said.
@@ -42,7 +44,7 @@ pub(super) struct Round {
 }
 
 /// What is known about a module.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct ModuleResult {
     pub(super) path: String,
     /// Nothing when neither tests nor calls could be made.
@@ -63,6 +65,7 @@ pub(super) struct Smoke {
 }
 
 pub(super) async fn run(configuration: &Configuration, arguments: &SelfTest) -> anyhow::Result<Round> {
+    let began = Instant::now();
     let repository = Repository { path: arguments.repo.clone(), no_cache: false, exclude: Vec::new() };
     let scan = read_repository(configuration, &repository, Purpose::ModuleMap)?;
     let inventory = &scan.inventory;
@@ -96,7 +99,20 @@ pub(super) async fn run(configuration: &Configuration, arguments: &SelfTest) -> 
     let modules = results(&candidates, &state);
     let integrated = integrate(configuration, &scan, &modules).await?;
     state.finish()?;
-    Ok(round(&state, modules, integrated))
+    let orphans = orphans(inventory, &modules);
+    let round = round(&state, modules, integrated);
+    totals::add(&configuration.data_directory(), &round, orphans, began.elapsed())?;
+    Ok(round)
+}
+
+fn orphans(inventory: &Inventory, modules: &[ModuleResult]) -> Orphans {
+    let is_orphan =
+        |module: &&ModuleResult| inventory.orphans.iter().any(|orphan| orphan.path == module.path);
+    let said = modules.iter().filter(is_orphan).filter_map(|module| module.passed);
+    said.fold(Orphans::default(), |orphans, passed| Orphans {
+        tested: orphans.tested + 1,
+        failed: orphans.failed + usize::from(!passed),
+    })
 }
 
 async fn run_suites(

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use anyhow::Context;
 use menace_server::client::Client;
 use menace_server::dashboard::{Dashboard, Sources};
-use menace_server::front::{Audit, Front, FrontOptions, TlsFiles};
+use menace_server::front::{Front, FrontOptions, TlsFiles};
+use menace_store::audit::AuditTrail;
 use serde_json::Value;
 
 use super::{keeper, keys};
@@ -38,9 +38,7 @@ async fn serve(configuration: &Configuration, arguments: &Serve) -> anyhow::Resu
     // Whether sandboxes can be made here is said before anybody asks for one.
     let ready: Value = client.ask("GET", "/readyz", None).await.map_err(anyhow::Error::from)?;
     let data = configuration.data_directory();
-    let audit_path = data.join("audit.jsonl");
-    let audit =
-        Audit::open(&audit_path).with_context(|| format!("failed to open {}", audit_path.display()))?;
+    let audit = AuditTrail::open(&configuration.audit_path())?;
     let files = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
     let front = FrontOptions {
         address: SocketAddr::new(arguments.address, arguments.port),

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::arguments::WorkflowsRun;
 use crate::calling::{open_store, runtime};
+use crate::commands::exporters::record_synergy;
 use crate::commands::map;
 use crate::commands::reading::Purpose;
 use crate::commands::usage::UsageError;
@@ -76,7 +77,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> an
             rows.push(all_together(&laboratory, &workflows, &each, &presets).await?);
         }
         drop(progress);
-        note_synergy(configuration, &laboratory, &rows)?;
+        note_synergy(configuration, &laboratory, &rows).await?;
         if arguments.common.output.json {
             print_json(&serde_json::json!({"version": 1, "seed": arguments.common.seed, "workflows": rows}))?;
         } else {
@@ -88,21 +89,22 @@ pub(super) fn run(configuration: &Configuration, arguments: &WorkflowsRun) -> an
 }
 
 /// Keeps the synergy of the largest workflow that was made: of all together, if there are several.
-fn note_synergy(
+async fn note_synergy(
     configuration: &Configuration,
     laboratory: &Laboratory<'_>,
     rows: &[WorkflowRow],
 ) -> anyhow::Result<()> {
     let Some(row) = rows.last().filter(|row| !row.synergy.is_empty()) else { return Ok(()) };
     let directory = configuration.data_directory();
-    with_history(&directory, &laboratory.scan.inventory.root, |history| {
+    let measured = with_history(&directory, &laboratory.scan.inventory.root, |history| {
         let next = history.next("synergy_profitability", &[]);
         let lucrativity = next.and_then(|next| Some(next.steps.first()?.value));
         let mut overall = row.synergy.clone();
         overall.extend(lucrativity.map(|value| ("synergy_projected_lucrativity".to_owned(), value)));
-        history.add_synergy(overall, row.scenario_synergy.clone());
-        Ok(())
-    })
+        history.add_synergy(overall.clone(), row.scenario_synergy.clone());
+        Ok(overall)
+    })?;
+    record_synergy(&directory, &measured).await
 }
 
 async fn chosen(

@@ -60,13 +60,13 @@ settings! {
     /// Copy service logs to the audit trail; nothing means only in autonomous runs and synergy tools
     central_logging: Option<bool> = "" {
         env: "SANDBOX_CENTRAL_LOGGING",
-        status: Planned,
+        status: Active,
     }
 
-    /// File that the audit trail is appended to
+    /// File that the audit trail is appended to; nothing means audit.jsonl of the data directory
     audit_log_path: Option<PathBuf> = "" {
         env: "AUDIT_LOG_PATH",
-        status: Planned,
+        status: Active,
     }
 
     /// Kafka brokers that get the logs instead of the audit trail, separated by commas

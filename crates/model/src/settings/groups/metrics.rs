@@ -20,25 +20,25 @@ settings! {
     metrics_port: Option<u16> = "" {
         env: "METRICS_PORT",
         flag: "--metrics-port",
-        status: Planned,
+        status: Active,
     }
 
     /// Start the exporter of synergy metrics
     export_synergy_metrics: bool = "0" {
         env: "EXPORT_SYNERGY_METRICS",
-        status: Planned,
+        status: Active,
     }
 
     /// Port of the exporter of synergy metrics
     synergy_metrics_port: u16 = "8003" {
         env: "SYNERGY_METRICS_PORT",
-        status: Planned,
+        status: Active,
     }
 
     /// Time between two health checks of the synergy exporter, in seconds
     synergy_exporter_check_interval: Duration = "10" {
         env: "SYNERGY_EXPORTER_CHECK_INTERVAL",
-        status: Planned,
+        status: Active,
     }
 
     /// YAML file that configures metrics and lists plugin directories

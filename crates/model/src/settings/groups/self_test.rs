@@ -22,7 +22,7 @@ settings! {
     /// Port that serves self-test metrics
     self_test_metrics_port: u16 = "8004" {
         env: "SELF_TEST_METRICS_PORT",
-        status: Planned,
+        status: Active,
     }
 
     /// Look for orphan modules before a round

@@ -105,12 +105,12 @@ settings! {
     /// Train the synergy weights in the background
     auto_train_synergy: bool = "0" {
         env: "AUTO_TRAIN_SYNERGY",
-        status: Planned,
+        status: Active,
     }
 
     /// Time between two trainings of the synergy weights, in seconds
     auto_train_interval: Duration = "600" {
         env: "AUTO_TRAIN_INTERVAL",
-        status: Planned,
+        status: Active,
     }
 }

@@ -10,20 +10,24 @@ use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::Layer;
 use tracing_subscriber::registry::LookupSpan;
 
-/// Starts logging; called once.
-pub(crate) fn start(settings: &LoggingSettings) -> anyhow::Result<()> {
+/// What people, or programs, read on stderr.
+pub(super) fn layer<S>(settings: &LoggingSettings) -> anyhow::Result<impl Layer<S> + use<S>>
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+{
     let level = settings.console_level().word();
     let filter = EnvFilter::try_new(level).context("log level is one that tracing knows")?;
-    let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
-    if settings.json_logs {
-        builder.json().flatten_event(true).init();
+    let layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let boxed: Box<dyn Layer<S> + Send + Sync> = if settings.json_logs {
+        layer.json().flatten_event(true).boxed()
     } else {
         let is_colourful = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        builder.with_ansi(is_colourful).event_format(Plain).init();
-    }
-    Ok(())
+        layer.with_ansi(is_colourful).event_format(Plain).boxed()
+    };
+    Ok(boxed.with_filter(filter))
 }
 
 /// `warning: …`; what merely happens needs no word before it.

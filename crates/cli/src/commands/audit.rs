@@ -1,0 +1,41 @@
+//! `menace audit`: whether the audit trail is as it was written.
+
+use menace_store::audit::{Verified, verify};
+use serde_json::json;
+
+use crate::arguments::AuditCommand;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::{count, print, print_json};
+
+pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyhow::Result<Exit> {
+    let AuditCommand::Verify { file, output } = command;
+    let path = file.clone().unwrap_or_else(|| configuration.audit_path());
+    let verified = verify(&path)?;
+    if output.json {
+        print_json(
+            &json!({"version": 1, "path": path, "whole": verified.problems.is_empty(), "trail": verified}),
+        )?;
+    } else {
+        print(&text(&path.display().to_string(), &verified))?;
+    }
+    Ok(if verified.problems.is_empty() { Exit::Done } else { Exit::Found })
+}
+
+fn text(path: &str, verified: &Verified) -> String {
+    let lines = count(usize::try_from(verified.lines).unwrap_or(usize::MAX), "line");
+    let mut text = match verified.problems.len() {
+        0 => format!("{path}: {lines}, as they were written\n"),
+        problems => format!("{path}: {lines}, {}\n", count(problems, "problem")),
+    };
+    for problem in &verified.problems {
+        text += &format!("  line {}: {}\n", problem.line, problem.what);
+    }
+    if verified.before > 0 {
+        text += &format!("  {} of them were there before lines had hashes\n", verified.before);
+    }
+    if let Some(last) = &verified.last {
+        text += &format!("  the last hash is {last}\n");
+    }
+    text
+}

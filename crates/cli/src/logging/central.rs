@@ -1,0 +1,130 @@
+//! The log in the audit trail, for those who have to know later what services said.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use menace_store::audit::AuditTrail;
+use serde::Serialize;
+use serde_json::Value;
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::layer::{Context, Layer};
+
+use crate::calling::now_ms;
+
+/// Adds what is said to the trail.
+pub(super) struct Central {
+    trail: AuditTrail,
+    has_failed: AtomicBool,
+}
+
+impl Central {
+    pub(super) fn new(trail: AuditTrail) -> Self {
+        Self { trail, has_failed: AtomicBool::new(false) }
+    }
+}
+
+/// One thing that was said.
+#[derive(Serialize)]
+struct Line<'a> {
+    at: String,
+    level: &'a str,
+    service: &'a str,
+    message: String,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    fields: BTreeMap<&'static str, Value>,
+}
+
+impl<S: Subscriber> Layer<S> for Central {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let metadata = event.metadata();
+        // What libraries and developers want to know is no business of whoever audits.
+        if *metadata.level() > Level::INFO || !metadata.target().starts_with("menace") {
+            return;
+        }
+        let mut said = Said::default();
+        event.record(&mut said);
+        let line = Line {
+            at: menace_server::time_text(now_ms()),
+            level: metadata.level().as_str(),
+            service: metadata.target(),
+            message: said.message,
+            fields: said.fields,
+        };
+        if let Err(error) = self.trail.add(&line)
+            && !self.has_failed.swap(true, Ordering::Relaxed)
+        {
+            // The log cannot say that it cannot be written. Once is enough.
+            crate::terminal::error(&anyhow::Error::from(error));
+        }
+    }
+}
+
+#[derive(Default)]
+struct Said {
+    message: String,
+    fields: BTreeMap<&'static str, Value>,
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        let text = format!("{value:?}");
+        if field.name() == "message" {
+            self.message = text;
+        } else {
+            self.fields.insert(field.name(), text.into());
+        }
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            self.message = value.to_owned();
+        } else {
+            self.fields.insert(field.name(), value.into());
+        }
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.fields.insert(field.name(), value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.fields.insert(field.name(), value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.fields.insert(field.name(), value.into());
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.fields.insert(field.name(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use menace_store::audit::verify;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_in_the_trail_and_what_is_only_for_developers_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("audit.jsonl");
+        let central = Central::new(AuditTrail::open(&path).unwrap());
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(central), || {
+            tracing::info!(cycle = 3, "measured");
+            tracing::debug!("not for everybody");
+            tracing::warn!(target: "sqlx", "somebody else");
+        });
+        let text = std::fs::read_to_string(&path).unwrap();
+        let line: Value = serde_json::from_str(text.trim_end()).unwrap();
+        assert_eq!(
+            (&line["message"], &line["fields"]["cycle"], &line["level"]),
+            (&"measured".into(), &3.into(), &"INFO".into())
+        );
+        assert_eq!((verify(&path).unwrap().lines, verify(&path).unwrap().problems.len()), (1, 0));
+    }
+}

@@ -1,0 +1,153 @@
+//! What loops, self-tests and restarts left in a data directory.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use menace_store::{RunState, Store};
+use menace_tracker::history::{History, read};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use super::listen::Collect;
+use super::values::Values;
+
+/// The figures of a data directory.
+pub struct Figures {
+    data: PathBuf,
+    database: String,
+    store: OnceCell<Store>,
+}
+
+/// Runs that are counted: the newest.
+const MOST_RUNS: u64 = 500;
+
+impl Figures {
+    /// Of a directory, and of a database that may be elsewhere.
+    pub fn new(data: PathBuf, database: String) -> Self {
+        Self { data, database, store: OnceCell::new() }
+    }
+
+    fn file(&self, name: &str) -> Result<Value, String> {
+        match std::fs::read(self.data.join(name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
+            Err(error) => Err(format!("{name}: {error}")),
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| format!("{name}: {error}")),
+        }
+    }
+
+    fn history(&self) -> Result<Option<History>, String> {
+        match std::fs::read_to_string(self.data.join("roi_history.json")) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(format!("roi_history.json: {error}")),
+            Ok(text) => read(&text).map(Some).map_err(|error| format!("roi_history.json: {error}")),
+        }
+    }
+
+    async fn store(&self) -> Result<Option<&Store>, String> {
+        if self.store.get().is_none() && !Store::is_there(&self.database, &self.data) {
+            return Ok(None);
+        }
+        let opened = self.store.get_or_try_init(|| Store::open(&self.database, &self.data)).await;
+        opened.map(Some).map_err(|error| error.to_string())
+    }
+}
+
+impl Collect for Figures {
+    async fn text(&self) -> Result<String, String> {
+        let mut values = Values::default();
+        restarts(&mut values, &self.file("recovery.json")?);
+        self_tests(&mut values, &self.file("self_test_metrics.json")?);
+        orphans(&mut values, &self.file("orphan_classifications.json")?);
+        if let Some(history) = self.history()? {
+            worth(&mut values, &history);
+        }
+        if let Some(store) = self.store().await? {
+            runs(&mut values, store).await.map_err(|error| error.to_string())?;
+        }
+        Ok(values.text())
+    }
+}
+
+fn restarts(values: &mut Values, recovery: &Value) {
+    let of = |name: &str| Some(recovery[name].as_f64().unwrap_or(0.0));
+    values.counter("sandbox_restart_total", "Loops that were gone on with", of("sandbox_restart_total"));
+    let help = "When a loop failed last, in seconds since 1970; 0 if none did";
+    values.gauge("sandbox_last_failure_ts", help, of("sandbox_last_failure_ts"));
+}
+
+fn self_tests(values: &mut Values, totals: &Value) {
+    let counters = [
+        ("self_test_passed_total", "Tests and modules that passed"),
+        ("self_test_failed_total", "Tests and modules that failed"),
+        ("orphan_modules_tested_total", "Orphans that were tested"),
+        ("orphan_modules_reintroduced_total", "Orphans that passed and are part of the repository again"),
+        ("orphan_modules_failed_total", "Orphans that failed"),
+    ];
+    for (name, help) in counters {
+        values.counter(name, help, Some(totals[name].as_f64().unwrap_or(0.0)));
+    }
+    let help = "The mean time of a round of self-tests";
+    let name = "self_test_average_runtime_seconds";
+    values.gauge(name, help, totals[name].as_f64());
+    let help = "The mean share of functions that self-tests reach, of modules without tests";
+    let name = "self_test_average_coverage";
+    values.gauge(name, help, totals[name].as_f64());
+}
+
+/// These become fewer when somebody mends them, so they are no counters, whatever their names say.
+fn orphans(values: &mut Values, classified: &Value) {
+    let Some(modules) = classified["modules"].as_object() else { return };
+    let count = |class: &str| {
+        let of_class = modules.values().filter(|module| module["classification"] == class);
+        Some(of_class.count() as f64)
+    };
+    let help = "Modules that repeat others";
+    values.gauge("orphan_modules_redundant_total", help, count("redundant"));
+    values.gauge("orphan_modules_legacy_total", "Modules that are out of use", count("legacy"));
+}
+
+fn worth(values: &mut Values, history: &History) {
+    values.gauge("menace_cycles", "Cycles that were measured", Some(history.cycles.len() as f64));
+    values.gauge("menace_roi", "The ROI of the repository", history.roi_levels.last().copied());
+    let risky: Vec<f64> =
+        history.modules.values().filter_map(|module| module.raroi.last().copied()).collect();
+    let mean = (!risky.is_empty()).then(|| risky.iter().sum::<f64>() / risky.len() as f64);
+    values.gauge("menace_raroi", "The mean of the risk-adjusted ROI of modules", mean);
+    let scenarios = history.scenarios.iter();
+    let scenarios = scenarios.filter_map(|(name, tracked)| Some((name.clone(), *tracked.levels.last()?)));
+    values.gauges("menace_scenario_roi", "The ROI under a scenario", "scenario", scenarios.collect());
+    let expected = history.predicted_roi.last().copied().flatten();
+    let interval = expected.and_then(|expected| expected.interval);
+    let help = "What was expected of the ROI of the last cycle";
+    values.gauge("menace_roi_forecast", help, expected.map(|expected| expected.value));
+    let help = "The least that was expected of it";
+    values.gauge("menace_roi_forecast_low", help, interval.map(|(low, _)| low));
+    let help = "The most that was expected of it";
+    values.gauge("menace_roi_forecast_high", help, interval.map(|(_, high)| high));
+}
+
+async fn runs(values: &mut Values, store: &Store) -> Result<(), menace_store::StoreError> {
+    let runs = store.runs(MOST_RUNS).await?;
+    let mut states: BTreeMap<String, f64> = BTreeMap::new();
+    for run in &runs {
+        *states.entry(run.state.name().to_owned()).or_default() += 1.0;
+    }
+    values.gauges("menace_runs", "Runs of the database by state, the newest 500", "state", states);
+    let loops = runs.iter().filter(|run| run.options["begun"].is_array());
+    let mut patches: BTreeMap<String, f64> = BTreeMap::new();
+    if let Some(newest) = loops.max_by_key(|run| run.began_ms) {
+        for patch in store.patches(&newest.id).await? {
+            *patches.entry(patch.state.name().to_owned()).or_default() += 1.0;
+        }
+    }
+    values.gauges("menace_patches", "Proposals of the newest loop by state", "state", patches);
+    if let Some(newest) = runs.iter().filter(|run| run.planned > 0).max_by_key(|run| run.began_ms) {
+        let made: u64 = store.kinds(&newest.id).await?.iter().map(|(_, count)| count).sum();
+        let planned = newest.planned as f64;
+        values.gauge("menace_calls_planned", "Calls that the newest run plans", Some(planned));
+        // Failures are called once more when all calls were made.
+        let made = if newest.state == RunState::Finished { planned } else { (made as f64).min(planned) };
+        values.gauge("menace_calls_made", "Calls of it that were made", Some(made));
+    }
+    Ok(())
+}

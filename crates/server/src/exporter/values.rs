@@ -1,0 +1,61 @@
+//! Values that are there when they are asked for, as Prometheus reads them.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+
+use crate::metrics::classic;
+
+/// A label and what it is.
+type Labels = Vec<(String, String)>;
+
+/// Values of one moment.
+#[derive(Default)]
+pub(super) struct Values {
+    registry: Registry,
+}
+
+impl Values {
+    /// A value; nothing was measured if there is none, and then nothing is said.
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
+        if let Some(value) = value {
+            let gauge = Gauge::<f64, AtomicU64>::default();
+            gauge.set(value);
+            self.registry.register(name, help, gauge);
+        }
+    }
+
+    /// A value for each of several things.
+    pub(super) fn gauges(&mut self, name: &str, help: &str, label: &str, values: BTreeMap<String, f64>) {
+        if values.is_empty() {
+            return;
+        }
+        let family = Family::<Labels, Gauge<f64, AtomicU64>>::default();
+        for (of, value) in values {
+            family.get_or_create(&vec![(label.to_owned(), of)]).set(value);
+        }
+        self.registry.register(name, help, family);
+    }
+
+    /// Something that only grows. Its name ends in `_total`.
+    pub(super) fn counter(&mut self, name: &str, help: &str, value: Option<f64>) {
+        if let Some(value) = value.filter(|value| *value >= 0.0) {
+            let counter = Counter::<f64, AtomicU64>::default();
+            counter.inc_by(value);
+            self.registry.register(name.strip_suffix("_total").unwrap_or(name), help, counter);
+        }
+    }
+
+    /// All of it.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        encode(&mut text, &self.registry).unwrap_or_default();
+        classic(&text)
+    }
+}

@@ -8,6 +8,8 @@
 #   MENACE=PATH             a program that is ready; without this it is built, as script/bootstrap prepares it
 #   DOCKER=docker           the engine's client
 set -euo pipefail
+# Said by the caller, whose directory is another one.
+program="${MENACE:+$(realpath "$MENACE")}"
 cd "$(dirname "$0")/.."
 
 image="${IMAGE:-menace:latest}"
@@ -18,9 +20,7 @@ say() { printf 'build_sandbox_image: %s\n' "$*" >&2; }
 
 command -v "$docker" >/dev/null || { say "$docker is missing; DOCKER names another client"; exit 3; }
 
-if [ -n "${MENACE:-}" ]; then
-  program="$MENACE"
-else
+if [ -z "$program" ]; then
   say "building menace"
   script/bootstrap
   cargo build --quiet --release --package menace-cli

@@ -8,10 +8,10 @@ use menace_sandbox::docker::DockerOptions;
 use menace_tests::{Invocation, Outcome, docker_options};
 use serde_json::{Value, json};
 
-/// Two presets, and one that no container can keep.
+/// Two presets, one of them with little of a processor, and one that no container can keep.
 const PRESETS: &str = r#"[
     {"SCENARIO_NAME": "normal"},
-    {"SCENARIO_NAME": "hostile_input", "FAILURE_MODES": ["hostile_input"]},
+    {"SCENARIO_NAME": "hostile_input", "FAILURE_MODES": ["hostile_input"], "CPU_LIMIT": "0.5"},
     {"SCENARIO_NAME": "starved", "FAILURE_MODES": ["memory"], "MEMORY_LIMIT": "64Mi"}
 ]"#;
 

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::asked::{containers, docker, inspect};
+use crate::proxy::Proxy;
 use crate::{PROMPT, connect, read, with_engine};
 
 /// Hears what happens.
@@ -192,6 +195,81 @@ fn what_waits_too_long_or_is_not_well_goes() {
         docker(&options, &["exec", &name, "sh", "-c", "head -c 300000 /dev/zero > /workspace/file"]);
         large.backend.sweep().await.unwrap();
         large.until_removed(Removal::Disk).await;
+    });
+}
+
+#[test]
+fn what_cannot_be_removed_is_killed_tried_again_and_told_of() {
+    with_engine(|options| async move {
+        let directory = tempfile::tempdir().unwrap();
+        let (socket, refusals) = (directory.path().join("engine.sock"), Arc::new(AtomicU32::new(1)));
+        Proxy::refusing(&socket, &options.host, &refusals);
+        let through = DockerOptions { host: format!("unix://{}", socket.display()), ..options.clone() };
+        let usual = Some(SandboxSpec::default());
+        let pool = PoolOptions { usual, idle: Duration::ZERO, alert_threshold: 2, ..one() };
+        let mut stuck = Pooled::new(&through, "stuck", pool.clone()).await;
+        stuck.until_waiting(1).await;
+        let waiting = stuck.waiting();
+        stuck.backend.sweep().await.unwrap();
+        let killed = stuck.until("a kill", |event| match event {
+            PoolEvent::ForceKilled { name } => Some(name.clone()),
+            _ => None,
+        });
+        assert_eq!(vec![killed.await], waiting);
+        assert_eq!(vec![stuck.until_removed(Removal::Idle).await], waiting);
+        drop(stuck);
+
+        let mut held = Pooled::new(&through, "held", pool).await;
+        held.until_waiting(1).await;
+        let waiting = held.waiting();
+        // Each attempt asks twice: politely, and once it was killed.
+        refusals.store(4, Ordering::SeqCst);
+        for expected in [(1, false), (2, true)] {
+            held.backend.sweep().await.unwrap();
+            let failed = held.until("a failure", |event| match event {
+                PoolEvent::RemovalFailed { attempts, is_alert, problem, .. } => {
+                    assert!(problem.contains("it is held fast"), "{problem}");
+                    Some((*attempts, *is_alert))
+                }
+                _ => None,
+            });
+            assert_eq!(failed.await, expected);
+        }
+        held.backend.sweep().await.unwrap();
+        assert_eq!(vec![held.until_removed(Removal::Idle).await], waiting, "it is not forgotten");
+    });
+}
+
+#[test]
+fn networks_of_ours_that_nobody_knows_are_removed_and_those_of_others_are_not() {
+    with_engine(|options| async move {
+        let mut pooled =
+            Pooled::new(&options, "networks", PoolOptions { lifetime: Duration::ZERO, ..one() }).await;
+        let known = pooled.backend.create(SandboxSpec::default()).await.unwrap();
+        let name = |what: &str| format!("{what}-{}", pooled.options.owner);
+        let (ours, kept, others) = (name("lost"), name("kept"), name("other"));
+        // As those of a sandbox of ours are labelled; nobody knows a sandbox `lost`.
+        let labels = inspect(&pooled.options, known.id())["Config"]["Labels"].clone();
+        let make = |network: &str, change: (&str, &str)| {
+            let mut labels: BTreeMap<String, String> = serde_json::from_value(labels.clone()).unwrap();
+            labels.insert(change.0.to_owned(), change.1.to_owned());
+            let labels: Vec<String> =
+                labels.iter().map(|(name, value)| format!("--label={name}={value}")).collect();
+            let labels = labels.iter().map(String::as_str);
+            let all: Vec<&str> = ["network", "create"].into_iter().chain(labels).chain([network]).collect();
+            docker(&options, &all);
+        };
+        make(&ours, ("menace.sandbox", "lost"));
+        make(&kept, ("menace.sandbox", known.id()));
+        make(&others, ("menace.owner", "somebody"));
+        pooled.backend.reap().await.unwrap();
+        pooled.until_removed(Removal::StaleNetwork).await;
+        docker(&options, &["network", "inspect", &others, &kept]);
+        docker(&options, &["network", "rm", &kept]);
+        docker(&options, &["network", "rm", &others]);
+        let left =
+            Command::new("docker").args(["--host", &options.host, "network", "inspect", &ours]).output();
+        assert!(!left.unwrap().status.success(), "it is still there");
     });
 }
 

@@ -1,10 +1,11 @@
 //! Something between menace and an engine that can be cut, and that can speak TLS where the engine does not.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
-use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::task::AbortHandle;
 use tokio_rustls::TlsAcceptor;
@@ -30,6 +31,23 @@ impl Proxy {
             }
         });
         proxy
+    }
+
+    /// At a socket of its own, which refuses to remove containers as often as is said there. It has a thread of its own for as
+    /// long as the test runs: who drops a sandbox waits for it without letting others go on.
+    pub(crate) fn refusing(path: &Path, engine: &str, refusals: &Arc<AtomicU32>) {
+        let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let (engine, refusals) = (engine.to_owned(), Arc::clone(refusals));
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let listener = UnixListener::from_std(listener).unwrap();
+                while let Ok((stream, _)) = listener.accept().await {
+                    tokio::spawn(refuse_or_pass_on(stream, engine.clone(), Arc::clone(&refusals)));
+                }
+            });
+        });
     }
 
     /// At a port, for those who have a certificate. The directory gets what they need.
@@ -69,6 +87,43 @@ async fn pass_on(mut stream: impl AsyncRead + AsyncWrite + Unpin, engine: String
     let mut engine = UnixStream::connect(engine.trim_start_matches("unix://")).await.unwrap();
     // Either side may go at any time.
     drop(copy_bidirectional(&mut stream, &mut engine).await);
+}
+
+/// What an engine says that cannot do something.
+const REFUSED: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: 29\r\n\r\n{\"message\":\"it is held fast\"}";
+
+/// A request to remove something has no body, so that it comes in one piece.
+async fn refuse_or_pass_on(stream: UnixStream, engine: String, refusals: Arc<AtomicU32>) {
+    let engine = UnixStream::connect(engine.trim_start_matches("unix://")).await.unwrap();
+    let (mut from_caller, mut to_caller) = stream.into_split();
+    let (mut from_engine, mut to_engine) = engine.into_split();
+    let mut buffer = vec![0; 64 << 10];
+    let mut answer = vec![0; 64 << 10];
+    loop {
+        tokio::select! {
+            read = from_caller.read(&mut buffer) => {
+                let Ok(length @ 1..) = read else { return };
+                let piece = &buffer[..length];
+                let removes = piece.starts_with(b"DELETE ") && contains(piece, b"/containers/");
+                let left = |left: u32| left.checked_sub(1);
+                if removes && refusals.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok() {
+                    to_caller.write_all(REFUSED).await.unwrap();
+                } else if to_engine.write_all(piece).await.is_err() {
+                    return;
+                }
+            }
+            read = from_engine.read(&mut answer) => {
+                let Ok(length @ 1..) = read else { return };
+                if to_caller.write_all(&answer[..length]).await.is_err() {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
 }
 
 fn acceptor(directory: &Path) -> TlsAcceptor {

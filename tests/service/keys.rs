@@ -42,6 +42,12 @@ fn with_keys_nobody_comes_in_without_one_and_each_sees_its_own() {
     assert_eq!(ask(&server, &first, "POST", "/api/sandboxes", &json!({})).status, 201);
     let audit = std::fs::read_to_string(server.directory.path().join("audit.jsonl")).unwrap();
     assert!(audit.contains(r#""method":"DELETE""#) && audit.contains(r#""status":204"#), "{audit}");
+    let data = server.directory.path();
+    let verify = || Invocation::new(data, data).arguments(["audit", "verify", "audit.jsonl"]).run();
+    verify().success().shows(&["as they were written"]);
+    std::fs::write(data.join("audit.jsonl"), audit.replacen(r#""status":204"#, r#""status":404"#, 1))
+        .unwrap();
+    verify().exits_with(1).shows(&["it was changed after it was written"]);
     for secret in [&first, &second] {
         assert!(!audit.contains(secret.as_str()), "the audit trail has a key");
         let kept = std::fs::read_to_string(server.directory.path().join("api_keys.json")).unwrap();

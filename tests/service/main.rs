@@ -15,4 +15,5 @@ mod pool;
 mod prometheus;
 mod restarts;
 mod shell;
+mod up;
 mod ways_in;

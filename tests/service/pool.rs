@@ -222,6 +222,15 @@ fn units_are_written_and_those_of_others_are_not_replaced() {
     run(&["--print"]).success().shows(&["--purge-stale", "OnCalendar=hourly", "0 * * * *"]);
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "it is only shown");
     run(&["--unit-dir", "units"]).success();
+    // systemd's own opinion of what it would be given.
+    let verified = Command::new("systemd-analyze")
+        .args(["verify", "--man=no", "units/sandbox_autopurge.service", "units/sandbox_autopurge.timer"])
+        .current_dir(directory.path())
+        .output();
+    if let Ok(verified) = verified {
+        let said = String::from_utf8_lossy(&verified.stderr).into_owned();
+        assert!(verified.status.success() && !said.contains("sandbox_autopurge"), "{said}");
+    }
     let service = directory.path().join("units/sandbox_autopurge.service");
     assert!(std::fs::read_to_string(&service).unwrap().contains("--purge-stale"));
     std::fs::write(&service, "[Service]\n").unwrap();

@@ -11,6 +11,7 @@ mod resources;
 mod sandbox;
 mod service;
 mod tracking;
+mod up;
 
 use std::path::PathBuf;
 
@@ -35,6 +36,8 @@ pub(crate) use tracking::{
     Forecast, HistoryFile, RankScenarios, RankSynergy, RoiCommand, SynergyCommand, SynergyMetrics,
     TruthCommand,
 };
+
+pub(crate) use up::Up;
 
 /// An autonomous sandbox for Python code.
 #[derive(Debug, Parser)]
@@ -185,6 +188,8 @@ pub(crate) enum Command {
     Dashboard(Dashboard),
     /// Serve sandboxes to other programs, and the dashboard: a REST API
     Serve(Serve),
+    /// The loop and the services beside it, each started again when it fails
+    Up(Up),
     /// Keys of programs on other machines
     #[command(subcommand)]
     Keys(KeysCommand),
@@ -214,6 +219,7 @@ impl Command {
                 | Self::SynergyExporter(_)
                 | Self::SynergyTrainer(_)
                 | Self::SynergyTools
+                | Self::Up(_)
         )
     }
 }

@@ -60,7 +60,19 @@ fn main() -> ExitCode {
     }
 }
 
+/// Whoever is looked after ends with who does so.
+fn end_with_supervisor() -> anyhow::Result<()> {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let supervisor = std::env::var(commands::SUPERVISOR).ok().and_then(|text| text.parse().ok());
+    // Processes of a service inherit the variable, and have another parent.
+    if supervisor.is_some() && supervisor == getppid().map(|parent| parent.as_raw_nonzero().get()) {
+        set_parent_process_death_signal(Some(Signal::INT))?;
+    }
+    Ok(())
+}
+
 fn run(arguments: Arguments) -> anyhow::Result<Exit> {
+    end_with_supervisor()?;
     let configuration = Configuration::load(&arguments.settings)?;
     let is_service = arguments.command.as_ref().is_some_and(arguments::Command::is_service);
     logging::start(&configuration, is_service)?;

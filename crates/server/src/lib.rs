@@ -4,6 +4,7 @@
 //! the sandboxes ([`keeper`]) and has the whole API ([`api`]), on a socket that only its user can open. So the first one can be
 //! killed and started again at any time, and no sandbox, command or stream is lost (docs/design/017).
 
+pub mod alerts;
 pub mod api;
 pub mod cleaning;
 pub mod client;

@@ -7,6 +7,7 @@ use axum::response::IntoResponse;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use menace_sandbox::Connection;
+use tower_http::timeout::TimeoutError;
 
 use crate::error::ApiError;
 
@@ -26,9 +27,6 @@ pub(crate) async fn forward(
     mut request: Request<Body>,
     stream: Box<dyn Connection>,
 ) -> Result<Response<Body>, ApiError> {
-    let failed = |error: hyper::Error| {
-        ApiError::new(StatusCode::BAD_GATEWAY, "bad_gateway", format!("who should answer did not: {error}"))
-    };
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     tokio::spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
@@ -55,6 +53,21 @@ pub(crate) async fn forward(
         clean(response.headers_mut(), None);
     }
     Ok(response.into_response())
+}
+
+/// Whose fault it is that nothing was answered.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
+fn failed(error: hyper::Error) -> ApiError {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(one) = cause {
+        if one.is::<TimeoutError>() {
+            let message = "the rest of the request did not come in time";
+            return ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+                .hint("send it in one go, or start menace serve with a longer --patience");
+        }
+        cause = one.source();
+    }
+    ApiError::new(StatusCode::BAD_GATEWAY, "bad_gateway", format!("who should answer did not: {error}"))
 }
 
 /// Removes what belongs to one connection, but what turns it into something else.

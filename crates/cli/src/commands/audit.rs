@@ -3,6 +3,7 @@
 use menace_store::audit::{Verified, verify};
 use serde_json::json;
 
+use super::UsageError;
 use crate::arguments::AuditCommand;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
@@ -11,6 +12,10 @@ use crate::terminal::{count, print, print_json};
 pub(super) fn run(configuration: &Configuration, command: &AuditCommand) -> anyhow::Result<Exit> {
     let AuditCommand::Verify { file, output } = command;
     let path = file.clone().unwrap_or_else(|| configuration.audit_path());
+    if !path.is_file() {
+        let problem = format!("there is no audit trail at {}", path.display());
+        return Err(UsageError::Tracking(problem).into());
+    }
     let verified = verify(&path)?;
     if output.json {
         print_json(

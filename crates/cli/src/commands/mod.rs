@@ -27,11 +27,13 @@ mod self_test;
 mod service;
 mod show;
 mod stubs;
+mod up;
 mod usage;
 mod workflows;
 
 pub(crate) use resources::{Scope, clean_up};
 pub(crate) use sandbox::BenchError;
+pub(crate) use up::SUPERVISOR;
 pub(crate) use usage::UsageError;
 
 use clap::CommandFactory;
@@ -86,6 +88,7 @@ pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Re
         Command::Sandbox(command) => sandbox::run(configuration, command),
         Command::Dashboard(arguments) => dashboard::run(configuration, &arguments),
         Command::Serve(arguments) => service::serve(configuration, &arguments),
+        Command::Up(arguments) => up::run(configuration, &arguments),
         Command::Keys(command) => service::keys(configuration, &command),
         Command::Mcp(arguments) => service::mcp(configuration, &arguments),
         Command::CheckResources(output) => resources::check_resources(configuration, output.json),

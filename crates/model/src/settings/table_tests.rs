@@ -162,6 +162,8 @@ const SEED_EXAMPLES: &[(&str, &str)] = &[
 
 /// Variables that only the design documents name.
 const DESIGN_VARIABLES: &[&str] = &[
+    "ALERT_COMMAND",
+    "ALERT_WEBHOOK_URL",
     "MENACE_SANDBOX_IMAGE",
     "OPENAI_BASE_URL",
     "SANDBOX_EMBEDDING_MODEL",

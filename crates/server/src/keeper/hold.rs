@@ -18,9 +18,10 @@ use tokio::net::UnixListener;
 use tokio::sync::{Notify, mpsc};
 
 use super::place::Place;
+use crate::alerts::{Alert, Dispatcher};
 use crate::cleaning::Cleaning;
 use crate::clock;
-use crate::sandboxes::{Backends, Records, Sandboxes, ServiceLimits};
+use crate::sandboxes::{Backends, Caller, Records, Sandboxes, ServiceLimits};
 
 /// How it is held.
 pub struct Holding {
@@ -34,6 +35,8 @@ pub struct Holding {
     pub records: Records,
     /// How it is cleaned up.
     pub cleaning: Cleaning,
+    /// Who is told that containers cannot be made or removed.
+    pub alerts: Dispatcher,
     /// How long it stays without sandboxes and without anybody who asks.
     pub linger: Duration,
 }
@@ -71,6 +74,7 @@ pub async fn hold(holding: Holding) -> io::Result<bool> {
         tokio::spawn(linger(Arc::clone(&sandboxes), Arc::clone(&life), holding.linger)),
         tokio::spawn(end_when_told(Arc::clone(&life))?),
         tokio::spawn(async move { looked_after.look_after(check).await }),
+        tokio::spawn(alert(Arc::clone(&sandboxes), holding.alerts)),
     ];
     let router = crate::api::router(Arc::clone(&sandboxes))
         .route("/internal/end", axum::routing::post(end).with_state(Arc::clone(&life)))
@@ -91,6 +95,19 @@ pub async fn hold(holding: Holding) -> io::Result<bool> {
     sandboxes.backends.end().await;
     drop(lock);
     Ok(true)
+}
+
+/// Tells people of what sandboxes cannot help themselves with.
+async fn alert(sandboxes: Arc<Sandboxes>, alerts: Dispatcher) {
+    let (everybody, mut last) = (Caller::default(), 0);
+    loop {
+        let (happened, seen) = sandboxes.happenings.after(last, &everybody).await;
+        last = seen;
+        for one in happened.into_iter().filter(|one| one.event.starts_with("container.")) {
+            let message = one.detail.unwrap_or_default();
+            alerts.dispatch(&Alert { at: one.at, kind: one.event, subject: one.sandbox_id, message }).await;
+        }
+    }
 }
 
 /// Whoever started this process waits for a line.

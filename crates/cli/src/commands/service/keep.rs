@@ -18,6 +18,7 @@ use menace_server::sandboxes::{BackendName, Backends, CreateSandbox, Records, Se
 use crate::arguments::Keep;
 use crate::calling::{container_user, docker_options, runtime};
 use crate::commands::resources::overlays;
+use crate::commands::up::dispatcher;
 use crate::configuration::Configuration;
 use crate::exit::Exit;
 
@@ -56,6 +57,7 @@ pub(in crate::commands) fn run(configuration: &Configuration, arguments: &Keep) 
         },
         records: Records::new(data.join("sandboxes")),
         cleaning,
+        alerts: dispatcher(configuration),
         linger: LINGER,
         place,
     };

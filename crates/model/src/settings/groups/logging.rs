@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::settings::Secret;
+
 choice! {
     /// How much is logged. Ordered: a greater level says more.
     pub enum LogLevel {
@@ -66,6 +68,19 @@ settings! {
     /// File that the audit trail is appended to; nothing means audit.jsonl of the data directory
     audit_log_path: Option<PathBuf> = "" {
         env: "AUDIT_LOG_PATH",
+        status: Active,
+    }
+
+    /// Address that alerts are sent to, as JSON
+    alert_webhook_url: Option<Secret> = "" {
+        env: "ALERT_WEBHOOK_URL",
+        secret: true,
+        status: Active,
+    }
+
+    /// Line of shell that gets each alert on its stdin, as JSON
+    alert_command: Option<String> = "" {
+        env: "ALERT_COMMAND",
         status: Active,
     }
 

@@ -1,0 +1,120 @@
+//! `menace up`: the loop and the services beside it, each a process of its own, started again when it fails.
+
+mod patience;
+mod rotating;
+mod service;
+
+use anyhow::Context;
+use menace_server::alerts::Dispatcher;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+pub(crate) use service::SUPERVISOR;
+use service::{Ended, Service};
+
+use crate::arguments::Up;
+use crate::calling::runtime;
+use crate::configuration::Configuration;
+use crate::exit::Exit;
+use crate::terminal::note;
+
+pub(super) fn run(configuration: &Configuration, arguments: &Up) -> anyhow::Result<Exit> {
+    let data = configuration.data_directory();
+    let logs = data.join("logs");
+    // Two of them would start everything twice.
+    std::fs::create_dir_all(&data).with_context(|| format!("failed to make {}", data.display()))?;
+    let lock = std::fs::File::create(data.join("up.lock")).context("failed to make up.lock")?;
+    if lock.try_lock().is_err() {
+        let problem = format!("menace up runs already for {}", data.display());
+        return Err(super::UsageError::Tracking(problem).into());
+    }
+    let alerts = dispatcher(configuration);
+    runtime()?.block_on(async {
+        let (stop, end) = watch::channel(false);
+        let mut running = JoinSet::new();
+        for service in services(configuration, arguments) {
+            let (logs, alerts, end) = (logs.clone(), alerts.clone(), end.clone());
+            running.spawn(async move { service.keep(&logs, &alerts, end).await });
+        }
+        note(&format!("logs are in {}", logs.display()));
+        let told = menace_server::told_to_end()?;
+        tokio::pin!(told);
+        let mut exit = Exit::Done;
+        loop {
+            tokio::select! {
+                () = &mut told, if !*stop.borrow() => {
+                    note("ending: what is being proved is finished");
+                    stop.send_replace(true);
+                }
+                ended = running.join_next() => match ended {
+                    None => return Ok(exit),
+                    Some(ended) => match ended?? {
+                        Ended::Done | Ended::Told => {}
+                        Ended::Wrong => {
+                            exit = Exit::Usage;
+                            stop.send_replace(true);
+                        }
+                    },
+                },
+            }
+        }
+    })
+}
+
+pub(super) fn dispatcher(configuration: &Configuration) -> Dispatcher {
+    let settings = &configuration.settings().logging;
+    Dispatcher {
+        webhook: settings.alert_webhook_url.as_ref().map(|address| address.expose().to_owned()),
+        command: settings.alert_command.clone(),
+    }
+}
+
+/// What the arguments and settings ask for.
+fn services(configuration: &Configuration, arguments: &Up) -> Vec<Service> {
+    let settings = configuration.settings();
+    let data = configuration.data_directory().display().to_string();
+    let with_data = |words: &[&str]| -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).chain(["--data-dir".to_owned(), data.clone()]).collect()
+    };
+    let repository = configuration.repository(arguments.repository.as_deref()).display().to_string();
+    // What has a process of its own here is not beside the loop as well.
+    let alone = vec![("EXPORT_SYNERGY_METRICS", "0"), ("AUTO_TRAIN_SYNERGY", "0")];
+    let mut services = Vec::new();
+    if !arguments.no_serve {
+        services.push(Service {
+            name: "serve",
+            arguments: with_data(&["serve", "--port", &arguments.port.to_string()]),
+            again: None,
+            variables: Vec::new(),
+            may_end: false,
+        });
+    }
+    if !arguments.no_loop {
+        services.push(Service {
+            name: "loop",
+            arguments: with_data(&["auto", &repository]),
+            again: Some(with_data(&["auto", "--recover"])),
+            variables: alone,
+            may_end: true,
+        });
+    }
+    if settings.self_test.self_test_interval.is_some() {
+        services.push(Service {
+            name: "self-test",
+            arguments: with_data(&["self-test", "--repo", &repository]),
+            again: None,
+            variables: Vec::new(),
+            may_end: false,
+        });
+    }
+    if settings.metrics.export_synergy_metrics || settings.synergy.auto_train_synergy {
+        services.push(Service {
+            name: "synergy",
+            arguments: with_data(&["synergy-tools"]),
+            again: None,
+            variables: Vec::new(),
+            may_end: false,
+        });
+    }
+    services
+}

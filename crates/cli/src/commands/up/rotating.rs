@@ -1,0 +1,92 @@
+//! Logs of services: files that do not grow for ever. A library would bring compression, a clock and threads of its own for what
+//! are three renames.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// How large a file becomes, and how many older ones are kept.
+pub(super) const LARGEST: u64 = 1 << 20;
+pub(super) const ARCHIVES: u32 = 3;
+
+/// A file to which lines are added; `name.1` is what was there before, up to `name.3`.
+pub(super) struct Rotating {
+    path: PathBuf,
+    file: File,
+    length: u64,
+    largest: u64,
+}
+
+impl Rotating {
+    /// Goes on with a file.
+    pub(super) fn open(path: &Path, largest: u64) -> io::Result<Self> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent)?;
+        }
+        let file = File::options().create(true).append(true).open(path)?;
+        let length = file.metadata()?.len();
+        Ok(Self { path: path.to_owned(), file, length, largest })
+    }
+
+    /// Adds a line, which is in one file as a whole.
+    pub(super) fn line(&mut self, text: &[u8]) -> io::Result<()> {
+        let length = text.len() as u64 + 1;
+        if self.length > 0 && self.length + length > self.largest {
+            self.rotate()?;
+        }
+        self.file.write_all(&[text, b"\n"].concat())?;
+        self.length += length;
+        Ok(())
+    }
+
+    fn rotate(&mut self) -> io::Result<()> {
+        for number in (1..ARCHIVES).rev() {
+            move_if_there(&self.archive(number), &self.archive(number + 1))?;
+        }
+        move_if_there(&self.path, &self.archive(1))?;
+        *self = Self::open(&self.path, self.largest)?;
+        Ok(())
+    }
+
+    fn archive(&self, number: u32) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(format!(".{number}"));
+        name.into()
+    }
+}
+
+fn move_if_there(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::rename(from, to) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        moved => moved,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_lines_go_and_no_line_is_cut() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("logs/loop.log");
+        let mut log = Rotating::open(&path, 20).unwrap();
+        for number in 0..10 {
+            log.line(format!("line {number}").as_bytes()).unwrap();
+        }
+        drop(log);
+        Rotating::open(&path, 20).unwrap().line(b"line 10, which is long").unwrap();
+        let mut kept: Vec<String> = fs::read_dir(path.parent().unwrap())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        kept.sort();
+        assert_eq!(kept, ["loop.log", "loop.log.1", "loop.log.2", "loop.log.3"]);
+        let read = |name: &str| fs::read_to_string(path.with_file_name(name)).unwrap();
+        assert_eq!(read("loop.log"), "line 10, which is long\n");
+        assert_eq!(
+            (read("loop.log.1"), read("loop.log.3")),
+            ("line 8\nline 9\n".into(), "line 4\nline 5\n".into())
+        );
+    }
+}

@@ -1,0 +1,146 @@
+//! Tells people what they have to know: in the log, at an address, by a command. One way that does not work keeps no other.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::Serialize;
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+/// Something that somebody has to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Alert {
+    /// When, as in `2026-11-18T01:23:45.678Z`.
+    pub at: String,
+    /// What kind of thing it is, such as `service.restarted`.
+    pub kind: String,
+    /// What it is about: a service, an image, a container.
+    pub subject: String,
+    /// What happened.
+    pub message: String,
+}
+
+impl Alert {
+    /// Of this moment.
+    pub fn now(kind: &str, subject: &str, message: impl Into<String>) -> Self {
+        Self {
+            at: crate::clock::text(crate::clock::now_ms()),
+            kind: kind.to_owned(),
+            subject: subject.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+/// Where alerts go, beside the log.
+#[derive(Debug, Clone, Default)]
+pub struct Dispatcher {
+    /// An address that is sent the alert as JSON.
+    pub webhook: Option<String>,
+    /// A line of shell that gets the alert as JSON on its stdin.
+    pub command: Option<String>,
+}
+
+/// How often an address is tried, and how long is waited before the second time; twice as long before the third.
+const ATTEMPTS: u32 = 3;
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long an address, or a command, may take.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+impl Dispatcher {
+    /// Tells everybody. What did not work is returned, and in the log.
+    pub async fn dispatch(&self, alert: &Alert) -> Vec<String> {
+        tracing::error!(kind = alert.kind, subject = alert.subject, "alert: {}", alert.message);
+        let (posted, ran) = tokio::join!(self.post(alert), self.run(alert));
+        let problems: Vec<String> = [posted, ran].into_iter().filter_map(Result::err).collect();
+        for problem in &problems {
+            tracing::error!("an alert did not get through: {problem}");
+        }
+        problems
+    }
+
+    async fn post(&self, alert: &Alert) -> Result<(), String> {
+        let Some(webhook) = &self.webhook else { return Ok(()) };
+        // There may be one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().timeout(PATIENCE).build();
+        // Addresses of this kind are secrets, and errors name them.
+        let client = client.map_err(|error| error.without_url().to_string())?;
+        let mut last = String::new();
+        for attempt in 0..ATTEMPTS {
+            if attempt > 0 {
+                tokio::time::sleep(PAUSE * 2_u32.pow(attempt - 1)).await;
+            }
+            let sent = client.post(webhook).json(alert).send().await;
+            match sent.and_then(reqwest::Response::error_for_status) {
+                Ok(_) => return Ok(()),
+                Err(error) => last = error.without_url().to_string(),
+            }
+        }
+        Err(format!("ALERT_WEBHOOK_URL: {last}"))
+    }
+
+    async fn run(&self, alert: &Alert) -> Result<(), String> {
+        let Some(line) = &self.command else { return Ok(()) };
+        let failed = |problem: String| format!("ALERT_COMMAND: {problem}");
+        let text = serde_json::to_vec(alert).map_err(|error| failed(error.to_string()))?;
+        let mut child = Command::new("sh")
+            .args(["-c", line])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // A command that does not read it is within its rights.
+            let _ = stdin.write_all(&text).await;
+        }
+        match tokio::time::timeout(PATIENCE, child.wait_with_output()).await {
+            Err(_) => Err(failed(format!("it did not end within {PATIENCE:?}"))),
+            Ok(Err(error)) => Err(failed(error.to_string())),
+            Ok(Ok(done)) if done.status.success() => Ok(()),
+            Ok(Ok(done)) => {
+                let said = String::from_utf8_lossy(&done.stderr);
+                Err(failed(format!("{}: {}", done.status, said.lines().last().unwrap_or("it said nothing"))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::post;
+    use axum::{Json, Router};
+    use serde_json::Value;
+    use tokio::sync::mpsc::unbounded_channel;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn everybody_is_told_and_who_cannot_be_is_named() {
+        let (sender, mut told) = unbounded_channel();
+        let taken = move |Json(alert): Json<Value>| async move {
+            sender.send(alert).unwrap();
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(async move { axum::serve(listener, Router::new().route("/hook", post(taken))).await });
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("alert.json");
+        let mut dispatcher = Dispatcher {
+            webhook: Some(format!("http://{address}/hook")),
+            command: Some(format!("cat > {}", file.display())),
+        };
+        let alert = Alert::now("service.failed", "loop", "it fell over");
+        assert_eq!(dispatcher.dispatch(&alert).await, Vec::<String>::new());
+        let expected = serde_json::to_value(&alert).unwrap();
+        assert_eq!(told.recv().await.unwrap(), expected);
+        assert_eq!(serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap(), expected);
+        dispatcher.webhook = Some(format!("http://{address}/secret-token"));
+        dispatcher.command = Some("echo broken >&2; exit 3".into());
+        let problems = dispatcher.dispatch(&alert).await;
+        assert!(problems[0].contains("404") && !problems[0].contains("secret-token"), "{problems:?}");
+        assert!(problems[1].contains("broken"), "{problems:?}");
+    }
+}

@@ -1,0 +1,120 @@
+//! `menace up`: services that are looked after.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use menace_tests::{Invocation, http, menace_binary};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+struct Up {
+    child: Child,
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn up(directory: &Path) -> Up {
+    let child = Command::new(menace_binary())
+        .args(["up", "--no-loop", "--port", "0", "--data-dir"])
+        .arg(directory)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    Up { child }
+}
+
+#[track_caller]
+fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_secs(40);
+    loop {
+        if let Some(found) = found() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Where the server said for the so-manieth time that it listens.
+fn address(directory: &Path, time: usize) -> String {
+    until("the server", || {
+        let log = fs::read_to_string(directory.join("logs/serve.log")).ok()?;
+        let mut said = log.lines().filter_map(|line| line.split_once("menace serves sandboxes at http://"));
+        Some(said.nth(time)?.1.to_owned())
+    })
+}
+
+/// Processes that any thread of a process has started.
+fn children(parent: u32) -> Vec<Pid> {
+    let threads = fs::read_dir(format!("/proc/{parent}/task")).unwrap();
+    threads
+        .filter_map(|thread| fs::read_to_string(thread.unwrap().path().join("children")).ok())
+        .flat_map(|text| text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<i32>>())
+        .filter_map(Pid::from_raw)
+        .collect()
+}
+
+fn is_gone(address: &str) -> Option<()> {
+    std::net::TcpStream::connect(address).is_err().then_some(())
+}
+
+#[test]
+fn what_is_killed_runs_again_and_all_end_together() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut up = up(directory.path());
+    let first = address(directory.path(), 0);
+    assert_eq!(http::ask(&first, "GET", "/healthz", &[], b"").status, 200);
+    let second = Invocation::new(directory.path(), directory.path());
+    second
+        .arguments(["up", "--no-loop", "--data-dir"])
+        .arguments([directory.path()])
+        .run()
+        .exits_with(2)
+        .says(&["runs already"]);
+    for pid in children(up.child.id()) {
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+    let again = address(directory.path(), 1);
+    assert_eq!(http::ask(&again, "GET", "/healthz", &[], b"").status, 200);
+    kill_process(Pid::from_child(&up.child), Signal::INT).unwrap();
+    assert!(up.child.wait().unwrap().success());
+    until("the end of the server", || is_gone(&again));
+}
+
+#[test]
+fn who_is_looked_after_ends_with_who_does_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut up = up(directory.path());
+    let address = address(directory.path(), 0);
+    up.child.kill().unwrap();
+    up.child.wait().unwrap();
+    until("the end of the server", || is_gone(&address));
+}
+
+#[test]
+fn what_was_is_asked_from_the_shell() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        Invocation::new(directory.path(), directory.path())
+            .arguments(arguments)
+            .arguments(["--data-dir", "."])
+            .run()
+    };
+    run(&["recovery"]).success().shows(&["sandbox_restart_total    0", "none"]);
+    let recovery = json!({"version": 1, "sandbox_restart_total": 3, "sandbox_last_failure_ts": 1_700_000_000.0,
+        "last_failure": {"run": "r_1", "reason": "it died"}});
+    fs::write(directory.path().join("recovery.json"), recovery.to_string()).unwrap();
+    run(&["recovery"]).success().shows(&["3", "2023-11-14T22:13:20Z, r_1: it died"]);
+    assert_eq!(run(&["recovery", "--json"]).json()["sandbox_restart_total"], 3);
+    run(&["audit", "verify"]).exits_with(2).says(&["there is no audit trail"]);
+    run(&["synergy-trainer", "--run-once"]).success().says(&["nothing to learn from"]);
+    run(&["synergy-tools"]).exits_with(2).says(&["hint: EXPORT_SYNERGY_METRICS=1"]);
+}

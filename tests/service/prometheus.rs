@@ -173,7 +173,7 @@ fn scraped(directory: &Path, targets: &[&str], question: &str) -> Vec<Value> {
             .spawn()
             .expect("prometheus is there: script/bootstrap installs it"),
     );
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     let query = |question: &str| -> Vec<Value> {
         if std::net::TcpStream::connect(&address).is_err() {
             return Vec::new();

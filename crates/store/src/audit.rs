@@ -89,7 +89,7 @@ impl Files {
         let length = self.trail.metadata()?.len();
         let last = match self.known.take() {
             Some((known, last)) if known == length => last,
-            _ => last_line(&self.trail, length)?,
+            _ => self.last(length)?,
         };
         let is_torn = length > 0 && !ends_line(&self.trail, length)?;
         let number = last.number + 1;
@@ -105,8 +105,21 @@ impl Files {
         let mut said = serde_json::to_vec(&head)?;
         said.push(b'\n');
         self.head.write_all_at(&said, 0)?;
+        self.head.set_len(said.len() as u64)?;
         self.known = Some((length + line.len() as u64, head));
         Ok(())
+    }
+}
+
+impl Files {
+    /// The last line. Lines that were cut off keep their numbers, so that they are missed.
+    fn last(&self, length: u64) -> io::Result<Head> {
+        let mut last = last_line(&self.trail, length)?;
+        let mut said = vec![0; 256];
+        let read = self.head.read_at(&mut said, 0)?;
+        let noted = serde_json::from_slice::<Head>(said.get(..read).unwrap_or_default());
+        last.number = last.number.max(noted.map_or(0, |noted| noted.number));
+        Ok(last)
     }
 }
 
@@ -128,11 +141,9 @@ fn last_line(trail: &File, length: u64) -> io::Result<Head> {
     loop {
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
         trail.read_exact_at(&mut bytes, length - size)?;
-        let lines = bytes.split(|byte| *byte == b'\n').rev();
-        // The first piece may be the end of a longer line.
-        let whole =
-            if size == length { usize::MAX } else { bytes.iter().filter(|byte| **byte == b'\n').count() };
-        if let Some(line) = lines.take(whole).find_map(Line::read) {
+        // The first piece may be the end of a longer line, which is no line.
+        let mut lines = bytes.split(|byte| *byte == b'\n').rev();
+        if let Some(line) = lines.find_map(Line::read) {
             return Ok(Head { number: line.number, hash: line.hash });
         }
         if size == length {
@@ -239,7 +250,7 @@ impl Reading {
             .expected
             .clone()
             .unwrap_or_else(|| Head { number: 0, hash: blake3::hash(before).to_hex().to_string() });
-        if line.previous != expected.hash {
+        if line.previous != expected.hash || line.number != expected.number + 1 {
             let what = match line.number.checked_sub(expected.number + 1) {
                 Some(0) => "what comes before it was changed".to_owned(),
                 Some(missing) => format!("{missing} lines before it are missing"),
@@ -267,7 +278,7 @@ impl Reading {
                 self.wrong(at, "it is not the line that was written last".to_owned());
             }
             (Some(_), None) => {
-                self.wrong(at, "the file that says which line is the last is missing".to_owned())
+                self.wrong(at, "the file that says which line is the last is missing".to_owned());
             }
             // A crash between a line and the note of it leaves a note that is one line old.
             _ => {}
@@ -333,6 +344,18 @@ mod tests {
     }
 
     #[test]
+    fn a_trail_that_was_removed_is_missed_by_the_next_line() {
+        let (_directory, path) = trail_of(3);
+        std::fs::remove_file(&path).unwrap();
+        AuditTrail::open(&path).unwrap().add(&json!({"what": "new"})).unwrap();
+        assert_eq!(problems(&path), [(1, "3 lines before it are missing".to_owned())]);
+        let (_directory, path) = trail_of(3);
+        rewritten(&path, |lines| lines.truncate(1));
+        AuditTrail::open(&path).unwrap().add(&json!({"what": "new"})).unwrap();
+        assert_eq!(problems(&path), [(2, "2 lines before it are missing".to_owned())]);
+    }
+
+    #[test]
     fn one_line_that_is_made_anew_does_not_fit() {
         let (_directory, path) = trail_of(3);
         // Somebody who knows how hashes are made changes the second line, and its hash with it.
@@ -368,7 +391,9 @@ mod tests {
                 })
             })
             .collect();
-        others.into_iter().for_each(|other| other.join().unwrap());
+        for other in others {
+            other.join().unwrap();
+        }
         let verified = verify(&path).unwrap();
         assert_eq!((verified.lines, verified.problems.len()), (201, 0));
         File::options().append(true).open(&path).unwrap().write_all(b"{\"torn").unwrap();

@@ -43,8 +43,9 @@ impl SynergyHistory {
         let history = Self::connected(path, true).await?;
         history.run(TABLE, []).await?;
         if is_new {
-            for (number, values) in first_edition(path)?.iter().enumerate() {
-                history.insert(number as i64, values).await?;
+            // When it was measured is not known any more, only in which order.
+            for (at_ms, values) in (0..).zip(&first_edition(path)?) {
+                history.insert(at_ms, values).await?;
             }
         }
         Ok(history)

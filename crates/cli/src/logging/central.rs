@@ -79,7 +79,7 @@ impl Visit for Said {
 
     fn record_str(&mut self, field: &Field, value: &str) {
         if field.name() == "message" {
-            self.message = value.to_owned();
+            value.clone_into(&mut self.message);
         } else {
             self.fields.insert(field.name(), value.into());
         }

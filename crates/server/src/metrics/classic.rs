@@ -1,4 +1,4 @@
-//! The text that every version of Prometheus reads. What our library writes is OpenMetrics, in which a counter is declared under
+//! The text that every version of Prometheus reads. What our library writes is `OpenMetrics`, in which a counter is declared under
 //! a name without its `_total`, which `promtool` and older readers do not know.
 
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8"
 /// nothing is said about what they are.
 const RESERVED: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
-/// The same values as OpenMetrics has them.
+/// The same values as `OpenMetrics` has them.
 pub(crate) fn classic(open_metrics: &str) -> String {
     let counters: BTreeSet<&str> = open_metrics
         .lines()

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// How long is waited after the first end, and at most.
 const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
+const LONGEST: Duration = Duration::from_mins(1);
 /// What ran so long is well again: the next end is a first one.
-const WELL: Duration = Duration::from_secs(60);
+const WELL: Duration = Duration::from_mins(1);
 /// After so many ends in a row somebody is told, and each time that many more have passed.
 const TELL: u32 = 3;
 

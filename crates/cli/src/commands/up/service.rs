@@ -44,7 +44,7 @@ pub(super) enum Ended {
 }
 
 /// How long a service has to end by itself. A loop finishes what it proves.
-const GRACE: Duration = Duration::from_secs(60);
+const GRACE: Duration = Duration::from_mins(1);
 
 impl Service {
     /// Runs it, and again, until it is done or `end` is true.

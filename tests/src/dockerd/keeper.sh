@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs a dockerd of its own for tests, as the first process of a process namespace and in a mount namespace of its own, so
+# Runs a dockerd of its own for tests, as the first process of a process namespace and in mount and network namespaces of its own, so
 # that its end is the end of everything that it started and mounted. It ends when nobody uses it any more: who uses it holds
 # DIRECTORY/users, and who looks for it DIRECTORY/start.
 set -eu

@@ -113,7 +113,7 @@ fn start(directory: &Path) {
     fs::write(&keeper, KEEPER).expect("the target directory is writable");
     // It outlives its starter, and so would what it inherits: the lock under which somebody runs tests, as flock(1) passes it on.
     let script = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
-        unshare --mount --propagation private --pid --fork --kill-child --mount-proc sh \"$1/keeper.sh\" \"$1\"
+        unshare --net --mount --propagation private --pid --fork --kill-child --mount-proc sh \"$1/keeper.sh\" \"$1\"
         find /sys/fs/cgroup -depth -type d -path '*/menace-tests-docker*' -exec rmdir {} + 2> /dev/null
         rm -rf \"$1\"/exec* \"$1/docker.sock\" \"$1/pid\" \"$1/has_image\"";
     let mut command = Command::new("sh");

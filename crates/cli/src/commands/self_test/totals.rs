@@ -45,8 +45,11 @@ pub(super) fn add(directory: &Path, round: &Round, orphans: Orphans, took: Durat
     let mut totals = match std::fs::read(&path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Totals::default(),
         Err(error) => return Err(error).with_context(|| format!("failed to read {}", path.display())),
-        Ok(text) => serde_json::from_slice(&text)
-            .with_context(|| format!("{} is no file of menace\nhint: move it away", path.display()))?,
+        Ok(text) => {
+            let read: Option<Totals> = serde_json::from_slice(&text).ok();
+            let known = read.filter(|totals| totals.version == 1);
+            known.with_context(|| format!("{} is no file of menace\nhint: move it away", path.display()))?
+        }
     };
     totals.add(round, orphans, took);
     let text = serde_json::to_vec_pretty(&totals)?;

@@ -95,6 +95,18 @@ fn a_model_has_sandboxes_as_tools() {
     assert_eq!(session(call(1, "execute", &run))[0]["result"]["isError"], true);
 }
 
+#[test]
+fn the_official_client_of_the_protocol_uses_the_tools() {
+    let directory = tempfile::tempdir().unwrap();
+    let over_http = OverHttp::start(directory.path());
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui/tests/tools.mjs");
+    let used = Invocation::of("node", directory.path(), directory.path())
+        .arguments([Path::new(script), menace_binary(), &directory.path().join("stdio")])
+        .arguments([&over_http.address])
+        .run();
+    assert_eq!((used.code, used.stdout.as_str()), (Some(0), "as it should be\n"), "{}", used.stderr);
+}
+
 /// `menace mcp --port 0`, which ends with the test.
 struct OverHttp {
     process: std::process::Child,

@@ -24,6 +24,15 @@ use crate::{Backend, Sandbox, SandboxError, Snapshot};
 /// The program inside is one of this machine.
 const ARCHITECTURE: &str = std::env::consts::ARCH;
 
+/// A machine as its kernel calls it. Docker says `x86_64`, Podman `amd64`.
+fn kernels_name(architecture: &str) -> &str {
+    match architecture {
+        "amd64" => "x86_64",
+        "arm64" => "aarch64",
+        other => other,
+    }
+}
+
 /// Containers of one engine.
 pub struct DockerBackend {
     maker: Maker,
@@ -35,7 +44,7 @@ impl DockerBackend {
     pub async fn connect(options: &DockerOptions) -> Result<Self, SandboxError> {
         let engine = Engine::connect(options).await?;
         let architecture = engine.info.architecture.clone().unwrap_or_default();
-        if architecture != ARCHITECTURE {
+        if kernels_name(&architecture) != ARCHITECTURE {
             return Err(SandboxError::Refused {
                 problem: format!(
                     "the engine's machine is {architecture}, and menace was built for {ARCHITECTURE}"
@@ -157,4 +166,15 @@ fn environment(of_image: &[String]) -> BaseEnvironment {
         .collect();
     let path = variables.remove("PATH").unwrap_or_else(|| PATH.to_owned());
     BaseEnvironment::new(&path, &variables)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kernels_name;
+
+    #[test]
+    fn an_engine_may_call_a_machine_as_go_does() {
+        assert_eq!([kernels_name("amd64"), kernels_name("arm64")], ["x86_64", "aarch64"]);
+        assert_eq!([kernels_name("x86_64"), kernels_name("riscv64")], ["x86_64", "riscv64"]);
+    }
 }

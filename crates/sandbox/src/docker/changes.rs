@@ -18,6 +18,8 @@ use crate::{SandboxError, Snapshot};
 /// What the engine itself writes into a container's layer, and what is no layer.
 const NOT_THE_USERS: [&str; 8] =
     ["/dev", "/proc", "/sys", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/mtab", OURS];
+/// Where Podman adds the user of a container, if the image has no such user. Only root could write there afterwards.
+const ACCOUNTS: [&str; 2] = ["/etc/passwd", "/etc/group"];
 
 /// A look at everything that may have changed.
 pub(super) struct Changes {
@@ -109,7 +111,9 @@ async fn of_layer(handle: &Handle, spec: &SandboxSpec) -> Result<(Vec<PathBuf>, 
     };
     let is_the_users = |path: &Path| {
         let targets = spec.mounts.iter().map(|mount| mount.target.as_path());
-        let mut others = NOT_THE_USERS.iter().map(Path::new).chain([Path::new(WORKSPACE)]).chain(targets);
+        let accounts: &[&str] = if spec.user.uid == 0 { &[] } else { &ACCOUNTS };
+        let engines = NOT_THE_USERS.iter().chain(accounts).map(Path::new);
+        let mut others = engines.chain([Path::new(WORKSPACE)]).chain(targets);
         !others.any(|other| path.starts_with(other))
     };
     let (mut written, mut deleted) = (Vec::new(), Vec::new());

@@ -24,7 +24,7 @@ async function accessible(page, violations, where) {
 
 /** Nothing is asked any more, and what came is drawn. */
 async function settled(page) {
-  await page.waitForFunction(() => !document.querySelector("main")?.innerText.includes("…\n") || true);
+  await page.waitForFunction(() => ![...document.querySelectorAll("main .dim")].some((one) => one.textContent === "…"));
   await page.waitForTimeout(400);
 }
 

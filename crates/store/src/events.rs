@@ -2,7 +2,7 @@
 
 use menace_model::ids::RunId;
 use sea_orm::ActiveValue::{NotSet, Set};
-use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect};
+use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Select};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -57,20 +57,22 @@ impl Store {
 
     /// What happened in a run after the event with this number, at most so much.
     pub async fn events(&self, run: &RunId, after: u64, most: u64) -> Result<Vec<EventRecord>, StoreError> {
-        let rows = event::Entity::find()
-            .filter(event::Column::Run.eq(run.to_string()))
-            .filter(event::Column::Id.gt(after.cast_signed()))
-            .order_by_asc(event::Column::Id)
-            .limit(most)
-            .all(self.connection())
-            .await
-            .map_err(StoreError::query("read events"))?;
-        rows.into_iter().map(record).collect()
+        let of_run = event::Entity::find().filter(event::Column::Run.eq(run.to_string()));
+        self.next_of(of_run, after, most).await
     }
 
     /// What happened in any run after the event with this number, at most so much.
     pub async fn events_after(&self, after: u64, most: u64) -> Result<Vec<EventRecord>, StoreError> {
-        let rows = event::Entity::find()
+        self.next_of(event::Entity::find(), after, most).await
+    }
+
+    async fn next_of(
+        &self,
+        asked: Select<event::Entity>,
+        after: u64,
+        most: u64,
+    ) -> Result<Vec<EventRecord>, StoreError> {
+        let rows = asked
             .filter(event::Column::Id.gt(after.cast_signed()))
             .order_by_asc(event::Column::Id)
             .limit(most)

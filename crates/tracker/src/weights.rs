@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::truth::Ridge;
 
@@ -51,6 +52,20 @@ pub struct RegressionLearner {
 }
 
 impl SynergyWeights {
+    /// Those of a file's text, or what is wrong with it. Without a version it is the layout of the first editions: the weights
+    /// alone.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let weights = value.get("weights").unwrap_or(&value);
+        let mut read = Self::default();
+        for (name, weight) in weights.as_object().ok_or("it has no weights")? {
+            if !weight.as_f64().is_some_and(|weight| read.set(name, weight)) {
+                return Err(format!("{name}: {weight} is no weight of {}", WEIGHED.join(", ")));
+            }
+        }
+        Ok(read)
+    }
+
     /// One of them.
     pub fn get(&self, name: &str) -> f64 {
         self.0.get(name).copied().unwrap_or(1.0)
@@ -122,6 +137,16 @@ impl Learner for RegressionLearner {
 mod tests {
     use super::*;
     use crate::numbers::Numbers;
+
+    #[test]
+    fn both_layouts_are_read_and_what_is_no_weight_is_not() {
+        let of = |text: &str| SynergyWeights::read(text).map(|weights| weights.get("roi"));
+        assert_eq!(of(r#"{"version": 1, "weights": {"roi": 2.5}}"#), Ok(2.5));
+        assert_eq!(of(r#"{"roi": 0.5}"#), Ok(0.5));
+        for wrong in ["[]", "{", r#"{"roi": 11}"#, r#"{"roi": "1"}"#, r#"{"weights": {"luck": 1}}"#] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn what_helps_counts_more() {

@@ -23,6 +23,8 @@ export interface RunSummary {
 
 /** How often it is asked whether there is a run, while there is none. */
 const AGAIN_MS = 3000;
+/** However much happens, pages ask again no more often than this. */
+const REST_MS = 1000;
 /** Events that are kept for the page of events. */
 const KEPT = 5000;
 
@@ -36,6 +38,9 @@ class Shared {
   /** Counts what happened, so that pages know when to ask again. */
   changes = $state(0);
   #stop: (() => void) | null = null;
+  #resting = false;
+  #isLate = false;
+  #isOther = false;
 
   async start() {
     try {
@@ -67,11 +72,25 @@ class Shared {
     this.#stop ??= follow(
       (event) => {
         this.events = [...this.events.slice(-KEPT), event];
-        this.changes += 1;
-        if (event.kind.startsWith("cycle:") || event.kind.startsWith("run:")) void this.#again();
+        this.#isOther ||= event.kind.startsWith("cycle:") || event.kind.startsWith("run:");
+        this.#tell();
       },
       (live) => (this.live = live),
     );
+  }
+
+  /** Pages hear of the first thing that happens at once, and of all that happens meanwhile together. */
+  #tell() {
+    this.#isLate = this.#resting;
+    if (this.#resting) return;
+    this.#resting = true;
+    this.changes += 1;
+    if (this.#isOther) void this.#again();
+    this.#isOther = false;
+    setTimeout(() => {
+      this.#resting = false;
+      if (this.#isLate) this.#tell();
+    }, REST_MS);
   }
 
   /** Loops and runs of their own; the calls of the cycles of a loop belong to it. */

@@ -7,6 +7,8 @@ use std::time::Duration;
 use menace_store::{EventRecord, Store};
 use tokio::sync::broadcast;
 
+use super::shared::Answers;
+
 /// How often it is asked. Somebody who looks sees something at most so much later.
 const BETWEEN: Duration = Duration::from_millis(200);
 /// Events that wait for somebody who is slow.
@@ -17,26 +19,32 @@ const PAGE: u64 = 500;
 pub(super) struct Feed {
     sender: broadcast::Sender<Arc<EventRecord>>,
     is_asking: Arc<AtomicBool>,
-}
-
-impl Default for Feed {
-    fn default() -> Self {
-        Self { sender: broadcast::channel(WAITING).0, is_asking: Arc::default() }
-    }
+    answers: Arc<Answers>,
 }
 
 impl Feed {
+    /// One that says of answers when they are too old.
+    pub(super) fn new(answers: Arc<Answers>) -> Self {
+        Self { sender: broadcast::channel(WAITING).0, is_asking: Arc::default(), answers }
+    }
+
     /// What happens from now on.
     pub(super) fn listen(&self, store: &Store) -> broadcast::Receiver<Arc<EventRecord>> {
         let receiver = self.sender.subscribe();
         if !self.is_asking.swap(true, Ordering::AcqRel) {
-            tokio::spawn(ask(store.clone(), self.sender.clone(), Arc::clone(&self.is_asking)));
+            let (is_asking, answers) = (Arc::clone(&self.is_asking), Arc::clone(&self.answers));
+            tokio::spawn(ask(store.clone(), self.sender.clone(), is_asking, answers));
         }
         receiver
     }
 }
 
-async fn ask(store: Store, sender: broadcast::Sender<Arc<EventRecord>>, is_asking: Arc<AtomicBool>) {
+async fn ask(
+    store: Store,
+    sender: broadcast::Sender<Arc<EventRecord>>,
+    is_asking: Arc<AtomicBool>,
+    answers: Arc<Answers>,
+) {
     let mut last = None;
     loop {
         let asked = match last {
@@ -48,6 +56,10 @@ async fn ask(store: Store, sender: broadcast::Sender<Arc<EventRecord>>, is_askin
             Ok(events) => {
                 let is_first = last.is_none();
                 last = Some(events.last().map_or(last.unwrap_or(0), |event| event.id));
+                // Whoever hears of it asks what is so now.
+                if !is_first && !events.is_empty() {
+                    answers.forget();
+                }
                 for event in events.into_iter().filter(|_| !is_first) {
                     // Nobody has to listen.
                     let _ = sender.send(Arc::new(event));

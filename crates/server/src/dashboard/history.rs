@@ -112,10 +112,19 @@ pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Valu
 
 /// The weights of the file, or those that count without one.
 pub(super) fn weights(place: &Place) -> Value {
-    let read = place
-        .file("synergy_weights.json")
-        .and_then(|file| serde_json::from_value::<SynergyWeights>(file["weights"].clone()).ok());
-    let is_default = read.is_none();
-    let weights: BTreeMap<&str, f64> = read.unwrap_or_default().all().collect();
-    json!({"weights": weights, "is_default": is_default})
+    let shown = |weights: &SynergyWeights, is_default: bool| json!({"weights": weights.all().collect::<BTreeMap<_, _>>(), "is_default": is_default});
+    let file = place.sources.data.join("synergy_weights.json");
+    let read = match std::fs::read_to_string(&file) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return shown(&SynergyWeights::default(), true);
+        }
+        Err(error) => Err(error.to_string()),
+        Ok(text) => SynergyWeights::read(&text),
+    };
+    match read {
+        Ok(weights) => shown(&weights, false),
+        Err(problem) => {
+            json!({"weights": {}, "is_default": false, "unavailable": format!("{}: {problem}", file.display())})
+        }
+    }
 }

@@ -20,6 +20,7 @@ mod runs;
 mod seeds;
 mod series;
 mod serve;
+mod shared;
 mod source;
 
 pub use place::{Reading, Repository, Sources};

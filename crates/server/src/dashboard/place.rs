@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use super::feed::Feed;
+use super::shared::Answers;
 use crate::error::ApiError;
 
 /// Where values of cycles are, beside the database.
@@ -50,6 +51,7 @@ pub struct Sources {
 pub(super) struct Place {
     pub(super) sources: Sources,
     pub(super) feed: Feed,
+    pub(super) answers: Arc<Answers>,
     store: OnceCell<Store>,
     metrics: OnceCell<Store>,
     /// The run that was asked for last, if it had ended: its report can have megabytes, and a page asks about it often.
@@ -59,7 +61,9 @@ pub(super) struct Place {
 impl Place {
     pub(super) fn new(sources: Sources) -> Self {
         let (store, metrics) = (OnceCell::new(), OnceCell::new());
-        Self { sources, feed: Feed::default(), store, metrics, last: Mutex::default() }
+        let answers = Arc::new(Answers::default());
+        let feed = Feed::new(Arc::clone(&answers));
+        Self { sources, feed, answers, store, metrics, last: Mutex::default() }
     }
 
     /// A run with its report.

@@ -5,12 +5,14 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::Request;
 use axum::http::{StatusCode, Uri};
-use axum::middleware::from_fn;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 
 use super::place::{Place, Sources};
-use super::{assets, calls, cell, events, graph, guard, history, matrix, patches, runs, seeds, series};
+use super::{
+    assets, calls, cell, events, graph, guard, history, matrix, patches, runs, seeds, series, shared,
+};
 use crate::error::ApiError;
 use crate::exporter::{Collect, Figures, answer};
 
@@ -32,7 +34,7 @@ impl Dashboard {
         let place = Arc::new(Place::new(sources));
         let router = Router::new()
             .route("/metrics", get(move || async move { answer(&*asked).await }))
-            .nest(DATA, data())
+            .nest(DATA, data().layer(from_fn_with_state(Arc::clone(&place.answers), shared::share)))
             .route("/roi", get(seeds::roi))
             .route("/roi_data", get(seeds::roi_data))
             .route("/weights", get(seeds::weights))

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use menace_store::{RunState, Store};
+use menace_store::Store;
 use menace_tracker::history::{History, read};
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -55,8 +55,8 @@ impl Figures {
 impl Collect for Figures {
     async fn text(&self) -> Result<String, String> {
         let mut values = Values::default();
-        restarts(&mut values, &self.file("recovery.json")?);
-        self_tests(&mut values, &self.file("self_test_metrics.json")?);
+        restarts(&mut values, &self.file("recovery.json")?)?;
+        self_tests(&mut values, &self.file("self_test_metrics.json")?)?;
         orphans(&mut values, &self.file("orphan_classifications.json")?);
         if let Some(history) = self.history()? {
             worth(&mut values, &history);
@@ -68,23 +68,33 @@ impl Collect for Figures {
     }
 }
 
-fn restarts(values: &mut Values, recovery: &Value) {
-    let of = |name: &str| Some(recovery[name].as_f64().unwrap_or(0.0));
-    values.counter("sandbox_restart_total", "Loops that were gone on with", of("sandbox_restart_total"));
-    let help = "When a loop failed last, in seconds since 1970; 0 if none did";
-    values.gauge("sandbox_last_failure_ts", help, of("sandbox_last_failure_ts"));
+/// A number of a file. Without the file nothing has happened yet, which is 0; a file without the number is a wrong one.
+fn counted(file: &Value, name: &str) -> Result<Option<f64>, String> {
+    if file.is_null() {
+        return Ok(Some(0.0));
+    }
+    file[name].as_f64().map(Some).ok_or_else(|| format!("{name} is no number in its file"))
 }
 
-fn self_tests(values: &mut Values, totals: &Value) {
+fn restarts(values: &mut Values, recovery: &Value) -> Result<(), String> {
+    let name = "sandbox_restart_total";
+    values.counter(name, "Loops that were gone on with", counted(recovery, name)?);
+    let (name, help) =
+        ("sandbox_last_failure_ts", "When a loop failed last, in seconds since 1970; 0 if none did");
+    values.gauge(name, help, counted(recovery, name)?);
+    Ok(())
+}
+
+fn self_tests(values: &mut Values, totals: &Value) -> Result<(), String> {
     let counters = [
-        ("self_test_passed_total", "Tests and modules that passed"),
-        ("self_test_failed_total", "Tests and modules that failed"),
+        ("self_test_passed_total", "Modules that passed self-tests"),
+        ("self_test_failed_total", "Modules that failed self-tests"),
         ("orphan_modules_tested_total", "Orphans that were tested"),
         ("orphan_modules_reintroduced_total", "Orphans that passed and are part of the repository again"),
         ("orphan_modules_failed_total", "Orphans that failed"),
     ];
     for (name, help) in counters {
-        values.counter(name, help, Some(totals[name].as_f64().unwrap_or(0.0)));
+        values.counter(name, help, counted(totals, name)?);
     }
     let help = "The mean time of a round of self-tests";
     let name = "self_test_average_runtime_seconds";
@@ -92,6 +102,7 @@ fn self_tests(values: &mut Values, totals: &Value) {
     let help = "The mean share of functions that self-tests reach, of modules without tests";
     let name = "self_test_average_coverage";
     values.gauge(name, help, totals[name].as_f64());
+    Ok(())
 }
 
 /// These become fewer when somebody mends them, so they are no counters, whatever their names say.
@@ -143,11 +154,25 @@ async fn runs(values: &mut Values, store: &Store) -> Result<(), menace_store::St
     values.gauges("menace_patches", "Proposals of the newest loop by state", "state", patches);
     if let Some(newest) = runs.iter().filter(|run| run.planned > 0).max_by_key(|run| run.began_ms) {
         let made: u64 = store.kinds(&newest.id).await?.iter().map(|(_, count)| count).sum();
-        let planned = newest.planned as f64;
-        values.gauge("menace_calls_planned", "Calls that the newest run plans", Some(planned));
-        // Failures are called once more when all calls were made.
-        let made = if newest.state == RunState::Finished { planned } else { (made as f64).min(planned) };
-        values.gauge("menace_calls_made", "Calls of it that were made", Some(made));
+        values.gauge("menace_calls_planned", "Calls that the newest run plans", Some(newest.planned as f64));
+        let help = "Calls of it that are written down; those that would show nothing are not made";
+        values.gauge("menace_calls_made", help, Some(made as f64));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_made_up_of_a_file_that_says_something_else() {
+        let directory = tempfile::tempdir().unwrap();
+        let figures = Figures::new(directory.path().to_owned(), "sqlite:///menace.db".to_owned());
+        let text = figures.text().await.unwrap();
+        assert!(text.contains("sandbox_restart_total 0"), "nothing has happened yet: {text}");
+        assert!(!text.contains("menace_roi") && !text.contains("self_test_average"), "{text}");
+        std::fs::write(directory.path().join("recovery.json"), r#"{"version": 1}"#).unwrap();
+        assert!(figures.text().await.unwrap_err().contains("sandbox_restart_total"));
+    }
 }

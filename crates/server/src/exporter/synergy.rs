@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use menace_store::SynergyHistory;
+use menace_tracker::weights::SynergyWeights;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -29,11 +30,11 @@ impl SynergyFigures {
         Self { history, restarts, age, said: Mutex::default() }
     }
 
-    fn beside(&self, name: &str) -> Result<Value, String> {
-        match std::fs::read(self.history.with_file_name(name)) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Value::Null),
-            Err(error) => Err(format!("{name}: {error}")),
-            Ok(text) => serde_json::from_slice(&text).map_err(|error| format!("{name}: {error}")),
+    /// A file beside the history; nothing if there is none.
+    fn text_beside(&self, name: &str) -> Result<Option<String>, String> {
+        match std::fs::read_to_string(self.history.with_file_name(name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            text => text.map(Some).map_err(|error| format!("{name}: {error}")),
         }
     }
 }
@@ -67,11 +68,21 @@ impl SynergyFigures {
                 values.gauge(name, "Synergy of workflows, as it was measured last", Some(*value));
             }
         }
-        let weights: BTreeMap<String, f64> =
-            serde_json::from_value(self.beside("synergy_weights.json")?["weights"].take())
-                .unwrap_or_default();
+        let weights = match self.text_beside("synergy_weights.json")? {
+            None => BTreeMap::new(),
+            Some(text) => {
+                let read = SynergyWeights::read(&text);
+                let read = read.map_err(|problem| format!("synergy_weights.json: {problem}"))?;
+                read.all().map(|(kind, weight)| (kind.to_owned(), weight)).collect()
+            }
+        };
         values.gauges("synergy_weight", "How much a kind of synergy counts", "kind", weights);
-        let trainer = self.beside("synergy_trainer.json")?;
+        let trainer: Value = match self.text_beside("synergy_trainer.json")? {
+            None => Value::Null,
+            Some(text) => {
+                serde_json::from_str(&text).map_err(|error| format!("synergy_trainer.json: {error}"))?
+            }
+        };
         let help = "Times that weights were learned";
         values.gauge("synergy_trainer_iterations", help, trainer["iterations"].as_f64());
         let help = "The last row of the history that was learned from";

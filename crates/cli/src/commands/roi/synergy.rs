@@ -156,18 +156,8 @@ fn read(file: &Path) -> anyhow::Result<SynergyWeights> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(SynergyWeights::default()),
         result => result.with_context(|| format!("failed to read {}", file.display()))?,
     };
-    let wrong = |problem: String| UsageError::Rules { path: PathBuf::from(file), problem };
-    let value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    // Without a version it is the layout of the first editions: the weights alone.
-    let weights = value.get("weights").unwrap_or(&value);
-    let mut read = SynergyWeights::default();
-    for (name, weight) in weights.as_object().ok_or_else(|| wrong("it has no weights".into()))? {
-        let is_set = weight.as_f64().is_some_and(|weight| read.set(name, weight));
-        if !is_set {
-            return Err(wrong(format!("{name}: {weight} is no weight of {}", WEIGHED.join(", "))).into());
-        }
-    }
-    Ok(read)
+    let wrong = |problem| UsageError::Rules { path: PathBuf::from(file), problem };
+    Ok(SynergyWeights::read(&text).map_err(wrong)?)
 }
 
 /// What the settings say counts more than the file.

@@ -131,15 +131,21 @@ async fn stopped(stop: &watch::Receiver<bool>) {
     }
 }
 
+/// Processors of this machine, if that is known.
+pub(super) fn cores() -> Option<f64> {
+    std::thread::available_parallelism().ok().map(|cores| cores.get() as f64)
+}
+
 fn spec(job: &Job, repository: &Path, user: User, variables: &BTreeMap<String, String>) -> SandboxSpec {
-    let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+    let cores = cores();
+    let most = |cpus: f64| cores.map_or(cpus, |cores| cpus.min(cores));
     SandboxSpec {
         workspace: Workspace::CopyOnWrite(repository.to_owned()),
         environment: variables.clone(),
         limits: Limits {
             // Without a limit of the preset, all that the machine has: it is menace that runs there.
             memory: job.memory.or_else(total_memory),
-            cpus: Some(job.cpus.unwrap_or(cores).min(cores)),
+            cpus: job.cpus.map(most).or(cores),
             pids: Some(MOST_PROCESSES),
             output: LARGEST,
             ..Limits::default()

@@ -6,7 +6,7 @@ use menace_tracker::history::History;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::container::Seen;
+use super::container::{Seen, cores};
 use super::job::Job;
 use crate::arguments::MeasureOptions;
 use crate::commands::run::shortened;
@@ -118,11 +118,12 @@ impl PresetReport {
     /// Notes what a container has measured, if its limits were felt: what is done to calls has a proof.
     pub(super) fn is_measured(&mut self, seen: Seen, job: &Job) {
         let usage = &seen.outcome.usage;
-        let cores = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
+        // A limit of which nobody knows whether it is one has to be felt.
+        let limits = |cpus: f64| cores().is_none_or(|cores| cpus < cores);
         let is_throttled = usage.cpu_throttled_ms.is_some_and(|time| time > 0.0);
         let is_tight =
             |memory| seen.outcome.oom || usage.peak_rss_bytes.is_some_and(|peak| peak > memory / 2);
-        self.outcome = if job.cpus.is_some_and(|cpus| cpus < cores) && !is_throttled {
+        self.outcome = if job.cpus.is_some_and(limits) && !is_throttled {
             Outcome::Void {
                 reason: "nothing in the container had to wait for its share of the processors".into(),
             }

@@ -15,5 +15,6 @@ mod pool;
 mod prometheus;
 mod restarts;
 mod shell;
+mod traces;
 mod up;
 mod ways_in;

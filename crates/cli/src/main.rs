@@ -67,6 +67,11 @@ fn end_with_supervisor() -> anyhow::Result<()> {
     // Processes of a service inherit the variable, and have another parent.
     if supervisor.is_some() && supervisor == getppid().map(|parent| parent.as_raw_nonzero().get()) {
         set_parent_process_death_signal(Some(Signal::INT))?;
+        // It may have ended just before, and then nobody says so.
+        anyhow::ensure!(
+            supervisor == getppid().map(|parent| parent.as_raw_nonzero().get()),
+            "menace up has ended"
+        );
     }
     Ok(())
 }
@@ -75,7 +80,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Exit> {
     end_with_supervisor()?;
     let configuration = Configuration::load(&arguments.settings)?;
     let is_service = arguments.command.as_ref().is_some_and(arguments::Command::is_service);
-    logging::start(&configuration, is_service)?;
+    let _traces = logging::start(&configuration, is_service)?;
     configuration.warn();
     match (arguments.scope(), arguments.command) {
         (_, Some(command)) => commands::run(command, &configuration),

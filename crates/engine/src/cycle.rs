@@ -8,6 +8,8 @@ use menace_runner::{RunReport, Target, make_calls};
 use menace_store::Store;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+use tracing::field::Empty;
+use tracing::{Instrument, info_span};
 
 use crate::alignment::Rules;
 use crate::budget::{Budget, Cost};
@@ -179,8 +181,9 @@ impl Improver<'_> {
                     Question { reason, cause: &why, path: &path, text: &text, earlier: &earlier, left };
                 let mut stop = self.stop.clone();
                 // Nobody waits for a model to answer after the user wants it to end.
+                let asking = info_span!("propose", proposer = proposer.name(), section = reason.section);
                 let asked = tokio::select! {
-                    answer = proposer.propose(&question) => answer,
+                    answer = proposer.propose(&question).instrument(asking) => answer,
                     Ok(_) = stop.wait_for(|is_wanted| *is_wanted) => break 'asking,
                 };
                 let answer = match asked {
@@ -205,8 +208,15 @@ impl Improver<'_> {
                     if self.is_known_to_be_bad(&proposal) || is_tried {
                         continue;
                     }
-                    match self.judge(proposal, &asking, reason, ground, suites).await {
+                    let judging =
+                        info_span!("judge", proposal = %proposal.id, section = reason.section, kept = Empty);
+                    match self
+                        .judge(proposal, &asking, reason, ground, suites)
+                        .instrument(judging.clone())
+                        .await
+                    {
                         Ok((one, promoted)) => {
+                            judging.record("kept", one.verdict.kept);
                             judged.push(one);
                             kept = promoted;
                         }

@@ -11,6 +11,7 @@ use menace_sandbox::SandboxError;
 use thiserror::Error;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tracing::{Instrument, info_span};
 
 use crate::again::look_again;
 use crate::call::{Call, needs_world};
@@ -146,8 +147,12 @@ pub async fn run(
     mut targets: Vec<Target>,
     options: &RunOptions,
 ) -> Result<RunEnd, RunError> {
-    describe(surroundings.executor, &mut targets).await?;
-    let owners = find_owners(surroundings.executor, &targets, options.seed).await?;
+    let planning = info_span!("plan", targets = targets.len().cast_signed());
+    let planned = async {
+        describe(surroundings.executor, &mut targets).await?;
+        find_owners(surroundings.executor, &targets, options.seed).await
+    };
+    let owners = planned.instrument(planning).await?;
     let planning = Planning {
         targets: &targets,
         presets: &options.presets,
@@ -172,7 +177,8 @@ pub async fn run(
         waiting: 0,
         repetitions: Repetitions::default(),
     };
-    if !execution.run(surroundings).await? {
+    let calls = info_span!("calls", planned = plan.calls.len().cast_signed());
+    if !execution.run(surroundings).instrument(calls).await? {
         let made = execution.outcomes.len();
         return Ok(RunEnd::Interrupted { made, planned: plan.calls.len() });
     }
@@ -181,7 +187,8 @@ pub async fn run(
     let mut report = RunReport::new(options.seed, &planning, &plan, &outcomes);
     report.seconds = seconds;
     let repetitions = execution.repetitions;
-    look_again(surroundings, &mut report, (&plan, &planning), options, repetitions).await?;
+    let again = info_span!("look again", failures = report.failures.len().cast_signed());
+    look_again(surroundings, &mut report, (&plan, &planning), options, repetitions).instrument(again).await?;
     if *surroundings.stop.borrow() {
         return Ok(RunEnd::Interrupted { made: plan.calls.len(), planned: plan.calls.len() });
     }

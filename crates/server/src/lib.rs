@@ -18,6 +18,7 @@ pub mod mcp;
 mod metrics;
 mod proxy;
 pub mod sandboxes;
+mod traces;
 
 pub use clock::text as time_text;
 pub use error::{ApiError, ErrorBody, ErrorDetail};

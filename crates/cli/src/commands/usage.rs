@@ -75,6 +75,10 @@ pub(crate) enum UsageError {
         "no workflow is stored\nhint: menace workflows add NAME MODULE:FUNCTION …, or --dynamic-workflows"
     )]
     NoWorkflows,
+    #[error(
+        "traces cannot be sent: {0}\nhint: OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4318, the port of collectors for HTTP; nothing turns traces off"
+    )]
+    Collector(String),
     #[error("there is no network to shape\nhint: add --net deny, --net allow=HOST or --net mock=FILE")]
     NoNetwork,
     #[error("--net none goes with nothing else")]

@@ -1,7 +1,8 @@
-//! Conversation: on stderr, for people or as JSON, and in the audit trail where that is wanted.
+//! Conversation: on stderr, for people or as JSON, in the audit trail where that is wanted, and as traces for a collector.
 
 mod central;
 mod console;
+mod traces;
 
 use menace_store::audit::AuditTrail;
 use tracing_subscriber::layer::SubscriberExt;
@@ -9,14 +10,20 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::configuration::Configuration;
 use central::Central;
+pub(crate) use traces::Traces;
 
 /// Starts logging; called once. `is_service` is for what runs for long and unattended, whose words are kept unless somebody does
-/// not want that.
-pub(crate) fn start(configuration: &Configuration, is_service: bool) -> anyhow::Result<()> {
+/// not want that. What is returned is kept until the end, if there is somebody who collects traces.
+pub(crate) fn start(configuration: &Configuration, is_service: bool) -> anyhow::Result<Option<Traces>> {
     let settings = &configuration.settings().logging;
     let is_kept = settings.central_logging.unwrap_or(is_service);
     let central =
         if is_kept { Some(Central::new(AuditTrail::open(&configuration.audit_path())?)) } else { None };
-    tracing_subscriber::registry().with(console::layer(settings)?).with(central).init();
-    Ok(())
+    let traces = settings.otel_endpoint.as_deref().map(Traces::to).transpose()?;
+    tracing_subscriber::registry()
+        .with(console::layer(settings)?)
+        .with(central)
+        .with(traces.as_ref().map(Traces::layer))
+        .init();
+    Ok(traces)
 }

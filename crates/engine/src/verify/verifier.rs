@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use menace_runner::{Call, Execute};
+use tracing::{Instrument, info_span};
 
 use crate::alignment::{Alignment, Level, Rules, align};
 use crate::ground::{Ground, Promoted};
@@ -106,7 +107,9 @@ impl Verifier<'_> {
         // Tests wait more than they calculate, so they run meanwhile.
         let (others, tested) = tokio::join!(
             paired(&self.ground.executor, &executor, &beside, parallel),
-            self.suites.compared(self.workbench, &scan.inventory)
+            self.suites
+                .compared(self.workbench, &scan.inventory)
+                .instrument(info_span!("tests", files = self.suites.files().cast_signed()))
         );
         let (others, tested) = (others?, tested?);
         conditions.cpu_seconds += others.iter().map(Pair::cpu_seconds).sum::<f64>();

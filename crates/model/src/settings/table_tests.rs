@@ -163,6 +163,7 @@ const SEED_EXAMPLES: &[(&str, &str)] = &[
 /// Variables that only the design documents name.
 const DESIGN_VARIABLES: &[&str] = &[
     "ALERT_COMMAND",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
     "ALERT_WEBHOOK_URL",
     "MENACE_SANDBOX_IMAGE",
     "OPENAI_BASE_URL",

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::http::StatusCode;
+use axum::middleware::from_fn;
 use axum::response::IntoResponse;
 use axum::routing::any;
 use utoipa::OpenApi;
@@ -35,6 +36,7 @@ pub(crate) use terminal::PROTOCOL as TERMINAL_PROTOCOL;
 
 use crate::error::ApiError;
 use crate::sandboxes::Sandboxes;
+use crate::traces;
 
 /// What handlers share.
 pub type Shared = Arc<Sandboxes>;
@@ -155,6 +157,7 @@ pub fn router(sandboxes: Shared) -> Router {
         .route("/api/sandboxes/{id}/ports/{port}/{*path}", any(ports::proxy))
         .route("/metrics", axum::routing::get(docs::metrics))
         .merge(docs::browsable(document))
+        .route_layer(from_fn(traces::follow))
         .fallback(nothing_there)
         .method_not_allowed_fallback(wrong_method)
         .with_state(sandboxes)

@@ -21,6 +21,7 @@ use thiserror::Error;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tower_http::timeout::RequestBodyTimeoutLayer;
+use tracing::Instrument;
 
 use super::audit::Line;
 use super::gate::{Gate, without_socket_key};
@@ -34,6 +35,7 @@ use crate::error::ApiError;
 use crate::keeper::Keeper;
 use crate::proxy::forward;
 use crate::sandboxes::Caller;
+use crate::traces;
 
 /// How long requests under way have when the server ends.
 const GRACE: Duration = Duration::from_secs(10);
@@ -216,6 +218,13 @@ fn router(shared: Arc<Shared>, address: SocketAddr) -> Router {
 }
 
 async fn handle(State(peer): State<Peer>, request: Request) -> Response {
+    let span = traces::of_caller(&request);
+    let response = let_in(peer, request).instrument(span.clone()).await;
+    traces::answered(&span, response.status());
+    response
+}
+
+async fn let_in(peer: Peer, request: Request) -> Response {
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     // Whether it lives can be asked without a key, as those ask who restart it. The page asks for a key itself, and has no
@@ -299,6 +308,7 @@ async fn pass_on(shared: &Shared, mut request: Request<Body>, caller: &Caller) -
     without_socket_key(request.headers_mut());
     // Whatever a caller sends under this name is replaced.
     request.headers_mut().insert(CALLER_HEADER, caller);
+    traces::pass_on(request.headers_mut());
     // One that was just killed may take a connection and answer nothing. What changes nothing is asked once more.
     if request.method().is_safe() && !request.headers().contains_key(UPGRADE) {
         let again = without_body(&request);

@@ -15,6 +15,7 @@ use menace_model::ids::RunId;
 use menace_model::inventory::Inventory;
 use menace_runner::{RunEnd, RunReport};
 use menace_store::{RunState, Store};
+use tracing::{Instrument, info_span};
 
 use super::adapted::{adapted, as_it_began};
 use super::asked;
@@ -85,7 +86,7 @@ impl Drive<'_> {
         let tree =
             Worktree::open(&self.progress.repository, &directory.join("tree"), &branch, unix_seconds).await?;
         note(&format!("{}: {} on branch {branch}", self.id, self.progress.repository.display()));
-        self.check_tests(&tree).await?;
+        self.check_tests(&tree).instrument(info_span!("tests")).await?;
         note(&asked::described(self.configuration));
         let bus = Bus::new(self.store.clone(), self.id.clone());
         let limits = Limits {
@@ -107,7 +108,10 @@ impl Drive<'_> {
             let previous = cycles.last().and_then(|cycle| cycle.worth.as_ref()).map(asked::measured);
             let around =
                 Around { directory: &directory, tree: &tree, bus: &bus, previous: previous.as_ref() };
-            match self.cycle(number, &around, &mut budget).await? {
+            let cycle = self
+                .cycle(number, &around, &mut budget)
+                .instrument(info_span!("cycle", number = number.cast_signed()));
+            match cycle.await? {
                 None => {
                     break budget.refusal(Instant::now()).map_or(Stop::Interrupted, Stop::Budget);
                 }
@@ -257,6 +261,7 @@ impl Drive<'_> {
         drop(calling);
         let end = self
             .improve(&begun, &settings, &scan.inventory, around, budget, (&report, worth.as_ref()))
+            .instrument(info_span!("improve", failures = failures.cast_signed()))
             .await?;
         let kept = end.judged.iter().filter(|one| one.verdict.kept).count();
         bus.tell(Event::CycleEnded { cycle, proposals: end.judged.len(), kept }, now_ms()).await?;

@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use menace_model::ids::RunId;
 use menace_store::Store;
+use tracing::{Instrument, info_span};
 
 use crate::arguments::{Auto, RunComplete};
 use crate::calling::{find_interpreter, now_ms, open_store, runtime};
@@ -66,7 +67,9 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
             failing_suites: BTreeSet::new(),
             suites: None,
         };
-        let exit = drive.run().await;
+        let repository = drive.progress.repository.display().to_string();
+        let span = info_span!("auto", run = name, repository);
+        let exit = drive.run().instrument(span).await;
         if let Err(error) = &exit
             && !error.is::<UsageError>()
         {

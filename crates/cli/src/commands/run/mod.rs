@@ -16,6 +16,7 @@ use menace_model::presets::Profile;
 use menace_runner::{RunEnd, RunOptions, RunReport, Surroundings, Target, run as make_calls, targets};
 use menace_store::{Run as StoredRun, RunState, Store};
 use tokio::sync::watch;
+use tracing::{Instrument, info_span};
 
 use crate::arguments::{MeasureOptions, Repository, Run};
 use crate::calling::{
@@ -269,7 +270,8 @@ async fn call_all(
     let watcher = tokio::spawn(stop_when_asked(stopper));
     let mut surroundings = Surroundings { executor: &calling.executor, ledger, progress: &progress, stop };
     let wanted: Vec<Target> = targets(inventory, &settings.modules);
-    let end = make_calls(&mut surroundings, wanted, &options).await;
+    let run = info_span!("run", id = %id, repository = inventory.root);
+    let end = make_calls(&mut surroundings, wanted, &options).instrument(run).await;
     progress.finish();
     watcher.abort();
     if let Some(end_of_time) = end_of_time {

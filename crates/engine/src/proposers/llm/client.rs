@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use menace_model::settings::Secret;
 use reqwest::{Client, Response, StatusCode};
 use serde_json::{Value, json};
+use tracing::{Instrument, info_span};
 
 use super::count;
 use super::model::{Model, ModelError, Reply, Request};
@@ -125,7 +126,9 @@ impl Model for HttpModel {
         let most = allowed.saturating_mul(BYTES_PER_TOKEN).max(LEAST_BYTES);
         let last = Mutex::new(None);
         let within = self.endpoint.timeout;
-        let parts = match tokio::time::timeout(within, self.attempts(&body, most, &last)).await {
+        let span = info_span!("chat", otel.kind = "client", gen_ai.request.model = self.endpoint.model);
+        let asked = self.attempts(&body, most, &last).instrument(span);
+        let parts = match tokio::time::timeout(within, asked).await {
             Ok(parts) => parts?,
             Err(_) => return Err(ModelError::Late { within, last: last.into_inner().unwrap_or(None) }),
         };

@@ -84,6 +84,12 @@ settings! {
         status: Active,
     }
 
+    /// Address of a collector of OpenTelemetry that gets traces over HTTP
+    otel_endpoint: Option<String> = "" {
+        env: "OTEL_EXPORTER_OTLP_ENDPOINT",
+        status: Active,
+    }
+
     /// Kafka brokers that get the logs instead of the audit trail, separated by commas
     kafka_hosts: Vec<String> = "" {
         env: "KAFKA_HOSTS",

@@ -1,0 +1,82 @@
+//! What a request was, for those who collect traces: below the span of whoever asks, and above that of whoever answers.
+
+use axum::extract::{MatchedPath, Request};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use opentelemetry::global::get_text_map_propagator;
+use opentelemetry::propagation::{Extractor, Injector};
+use tracing::{Instrument, Span};
+use tracing_opentelemetry::OpenTelemetrySpanExt;
+
+/// Names of spans have to be few: the beginning of a path says what kind of thing is asked for, and has no name of any.
+const SAID: usize = 2;
+
+/// The span of a request, which has none of the route that it will take.
+pub(crate) fn of_caller(request: &Request) -> Span {
+    let path = request.uri().path();
+    let beginning: String = path.split('/').skip(1).take(SAID).flat_map(|part| ["/", part]).collect();
+    span(request, &beginning)
+}
+
+/// Answers below a span with the name of the route.
+pub(crate) async fn follow(request: Request, next: Next) -> Response {
+    let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
+    let span = span(&request, &route.unwrap_or_default());
+    let response = next.run(request).instrument(span.clone()).await;
+    answered(&span, response.status());
+    response
+}
+
+fn span(request: &Request, route: &str) -> Span {
+    let span = tracing::info_span!(
+        "request",
+        otel.name = format!("{} {route}", request.method()).trim_end(),
+        otel.kind = "server",
+        otel.status_code = tracing::field::Empty,
+        http.request.method = request.method().as_str(),
+        http.response.status_code = tracing::field::Empty,
+        url.path = request.uri().path(),
+    );
+    let above = get_text_map_propagator(|propagator| propagator.extract(&Asked(request.headers())));
+    // Nobody collects spans: then there is nothing to be below.
+    let _ = span.set_parent(above);
+    span
+}
+
+/// Notes what came of it.
+pub(crate) fn answered(span: &Span, status: StatusCode) {
+    // Numbers without a sign would be sent as texts.
+    span.record("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.record("otel.status_code", "ERROR");
+    }
+}
+
+/// Says in a request that is passed on what it is below.
+pub(crate) fn pass_on(headers: &mut HeaderMap) {
+    let context = Span::current().context();
+    get_text_map_propagator(|propagator| propagator.inject_context(&context, &mut Passed(headers)));
+}
+
+struct Asked<'a>(&'a HeaderMap);
+
+impl Extractor for Asked<'_> {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key)?.to_str().ok()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.0.keys().map(HeaderName::as_str).collect()
+    }
+}
+
+struct Passed<'a>(&'a mut HeaderMap);
+
+impl Injector for Passed<'_> {
+    fn set(&mut self, key: &str, value: String) {
+        if let (Ok(name), Ok(value)) = (HeaderName::try_from(key), HeaderValue::try_from(value)) {
+            self.0.insert(name, value);
+        }
+    }
+}

@@ -36,8 +36,6 @@ impl Looking {
         let mut command = Command::new("node");
         command.arg(workspace_directory().join("ui/tests/all.mjs"));
         command.args(tests.iter().map(|(name, address)| format!("{name}={address}")));
-        // Times are those of a debug build beside other tests: a release build on a machine of its own is held to them as they are.
-        command.env("SLACK", std::env::var_os("SLACK").unwrap_or_else(|| "3".into()));
         command.envs(pictures().map(|directory| ("SHOTS", directory)));
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(process.stdout.take().unwrap()).lines();

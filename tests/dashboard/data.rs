@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use menace_tests::http::{Answer, Events, ask, open};
-use menace_tests::{Tree, menace_binary};
+use menace_tests::{Tree, menace_binary, workspace_directory};
 
 /// What would be an element of a page if somebody forgot to escape it.
 pub(crate) const ELEMENT: &str = "<img src=x onerror=alert(1)>";
@@ -32,9 +32,21 @@ impl Finished {
 
     /// The same, while somebody looks at the dashboard beside it.
     pub(crate) fn watched(look: impl FnOnce(&Shown)) -> Self {
-        let tree = repository();
+        Self::followed(repository(), &[], look)
+    }
+
+    /// A loop over a module of the example, which is long enough to be followed by eye.
+    pub(crate) fn of_the_example(look: impl FnOnce(&Shown)) -> Self {
+        let tree = Tree::new();
+        let example = workspace_directory().join("examples/shop/.");
+        let copied = Command::new("cp").arg("-r").arg(example).arg(tree.repository()).status().unwrap();
+        assert!(copied.success());
+        Self::followed(tree, &["--modules", "shop/cart.py", "--timeout", "500ms"], look)
+    }
+
+    fn followed(tree: Tree, more: &[&str], look: impl FnOnce(&Shown)) -> Self {
         let mut command = Command::new(menace_binary());
-        command.arg("auto").arg(tree.repository()).args(SHORT).args(["--dashboard-port", "0"]);
+        command.arg("auto").arg(tree.repository()).args(SHORT).args(["--dashboard-port", "0"]).args(more);
         command.current_dir(tree.work()).env("HOME", tree.home());
         let mut shown = Shown::start(command);
         look(&shown);

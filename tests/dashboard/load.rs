@@ -54,7 +54,7 @@ async fn large(data: &std::path::Path, sections: usize) {
 }
 
 #[tokio::test]
-async fn ten_thousand_cells_are_there_at_once_and_ten_thousand_rows_do_not_lag() {
+async fn of_ten_thousand_rows_only_those_that_are_seen_are_in_the_page() {
     if !is_there() {
         return;
     }

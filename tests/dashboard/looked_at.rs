@@ -31,6 +31,14 @@ async fn a_finished_loop_and_one_that_goes_on_are_looked_at() {
 }
 
 #[test]
+fn a_real_loop_is_followed_from_its_calls_to_its_end() {
+    if !is_there() {
+        return;
+    }
+    Finished::of_the_example(|shown| Looking::start(&[("loop", &format!("http://{}", shown.address))]).end());
+}
+
+#[test]
 fn sandboxes_are_made_and_used_by_hand() {
     if !is_there() {
         return;

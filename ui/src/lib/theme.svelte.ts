@@ -35,7 +35,15 @@ dark.addEventListener("change", () => {
 });
 theme.apply();
 
-/** The value of a colour of style.css. */
+const known = { isDark: theme.isDark, colours: new Map<string, string>() };
+
+/** The value of a colour of style.css. A graph asks thousands of times, and the browser would lay the page out each time. */
 export function colour(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  if (known.isDark !== theme.isDark) {
+    known.isDark = theme.isDark;
+    known.colours.clear();
+  }
+  const value = known.colours.get(name) ?? getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  known.colours.set(name, value);
+  return value;
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use menace_server::dashboard::{Dashboard, Repository, Sources, listen};
 use serde_json::{Value, json};
@@ -65,15 +66,34 @@ fn settings(configuration: &Configuration) -> Value {
     json!(configuration.resolved().rows)
 }
 
-/// A dashboard beside a loop, if the settings have a port, until it is dropped.
-pub(super) fn beside(configuration: &Configuration) -> anyhow::Result<Option<Beside>> {
+/// A dashboard beside a loop, until it is dropped.
+pub(super) struct OfLoop {
+    dashboard: Dashboard,
+    _beside: Beside,
+}
+
+/// Pages hear of what happens within a fifth of a second, and ask no more often than once a second.
+const LAST_WORDS: Duration = Duration::from_millis(1500);
+
+impl OfLoop {
+    /// Those who look see how the loop ended.
+    pub(super) async fn say_goodbye(&self) {
+        if self.dashboard.is_followed() {
+            tokio::time::sleep(LAST_WORDS).await;
+        }
+    }
+}
+
+/// A dashboard beside a loop, if the settings have a port.
+pub(super) fn beside(configuration: &Configuration) -> anyhow::Result<Option<OfLoop>> {
     let Some(port) = configuration.settings().metrics.auto_dashboard_port else { return Ok(None) };
     let dashboard = Dashboard::new(sources(configuration));
+    let shown = dashboard.clone();
     let (beside, address) = Beside::listening("dashboard", move |ready| async move {
-        let (address, served) = listen(dashboard, port, std::future::pending()).await?;
+        let (address, served) = listen(shown, port, std::future::pending()).await?;
         ready.at(address);
         Ok(served.await?)
     })?;
     note(&format!("dashboard: http://{address}"));
-    Ok(Some(beside))
+    Ok(Some(OfLoop { dashboard, _beside: beside }))
 }

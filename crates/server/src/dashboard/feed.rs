@@ -28,6 +28,11 @@ impl Feed {
         Self { sender: broadcast::channel(WAITING).0, is_asking: Arc::default(), answers }
     }
 
+    /// Whether anybody listens.
+    pub(super) fn is_followed(&self) -> bool {
+        self.sender.receiver_count() > 0
+    }
+
     /// What happens from now on.
     pub(super) fn listen(&self, store: &Store) -> broadcast::Receiver<Arc<EventRecord>> {
         let receiver = self.sender.subscribe();

@@ -24,6 +24,7 @@ const DATA: &str = "/api/dashboard";
 pub struct Dashboard {
     router: Router,
     figures: Arc<Figures>,
+    place: Arc<Place>,
 }
 
 impl Dashboard {
@@ -42,13 +43,18 @@ impl Dashboard {
             .route("/plots/{file}", get(seeds::predictions))
             .fallback(page)
             .layer(from_fn(guard::protect))
-            .with_state(place);
-        Self { router, figures }
+            .with_state(Arc::clone(&place));
+        Self { router, figures, place }
     }
 
     /// What is known of the data directory, as Prometheus reads it.
     pub(crate) async fn figures(&self) -> Result<String, String> {
         self.figures.text().await
+    }
+
+    /// Whether somebody looks now.
+    pub fn is_followed(&self) -> bool {
+        self.place.feed.is_followed()
     }
 
     /// Answers a request that was let in.

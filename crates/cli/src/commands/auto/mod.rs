@@ -55,7 +55,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
         let data = configuration.data_directory();
         let name = id.to_string();
         let arguments = &progress.asked(arguments);
-        let _dashboard = dashboard::beside(configuration)?;
+        let dashboard = dashboard::beside(configuration)?;
         let _exporters = exporters::beside_a_loop(configuration)?;
         let drive = Drive {
             configuration,
@@ -74,6 +74,9 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
             && !error.is::<UsageError>()
         {
             recovery::failed(&data, &name, now_ms(), &format!("{error:#}"))?;
+        }
+        if let Some(dashboard) = &dashboard {
+            dashboard.say_goodbye().await;
         }
         store.close().await?;
         exit

@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use menace_tests::{Invocation, http, menace_binary};
+use menace_tests::{Invocation, Tree, http, menace_binary};
 use rustix::process::{Pid, Signal, kill_process};
-use serde_json::json;
+use serde_json::{Value, json};
 
 struct Up {
     child: Child,
@@ -22,13 +22,13 @@ impl Drop for Up {
 }
 
 fn up(directory: &Path) -> Up {
-    let child = Command::new(menace_binary())
-        .args(["up", "--no-loop", "--port", "0", "--data-dir"])
-        .arg(directory)
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    Up { child }
+    started(
+        Command::new(menace_binary()).args(["up", "--no-loop", "--port", "0", "--data-dir"]).arg(directory),
+    )
+}
+
+fn started(command: &mut Command) -> Up {
+    Up { child: command.stderr(Stdio::null()).spawn().unwrap() }
 }
 
 #[track_caller]
@@ -87,6 +87,49 @@ fn what_is_killed_runs_again_and_all_end_together() {
     kill_process(Pid::from_child(&up.child), Signal::INT).unwrap();
     assert!(up.child.wait().unwrap().success());
     until("the end of the server", || is_gone(&again));
+}
+
+const SHOP: &str = "def mean(prices: list[float]) -> float:\n    return sum(prices) / len(prices)\n\n\ndef first(words: str) -> str:\n    return words.split()[0]\n";
+
+#[test]
+fn a_loop_that_is_ended_or_killed_is_gone_on_with_to_its_end() {
+    let tree = Tree::with(&[("shop.py", SHOP)]);
+    let data = tree.work().join("data");
+    let start = || {
+        let mut command = Command::new(menace_binary());
+        command.arg("up").arg(tree.repository()).args(["--no-serve", "--data-dir"]).arg(&data);
+        started(command.current_dir(tree.work()).env("HOME", tree.home()).env("SANDBOX_CYCLES", "1"))
+    };
+    let calls = |time: usize| {
+        until("calls", || {
+            let log = fs::read_to_string(data.join("logs/loop.log")).ok()?;
+            (log.lines().filter(|line| line.contains("calling")).count() > time).then_some(())
+        });
+    };
+    let mut ended = start();
+    calls(0);
+    kill_process(Pid::from_child(&ended.child), Signal::INT).unwrap();
+    assert!(ended.child.wait().unwrap().success());
+    let mut killed = start();
+    calls(1);
+    let of_loop = children(killed.child.id());
+    // Whoever wants to go on with it as well has to wait.
+    let run = fs::read_dir(data.join("auto")).unwrap().next().unwrap().unwrap().file_name();
+    let other =
+        tree.menace(["auto", "--recover", run.to_str().unwrap(), "--data-dir"]).arguments([&data]).run();
+    other.exits_with(2).says(&["still runs"]);
+    for pid in of_loop {
+        kill_process(pid, Signal::KILL).unwrap();
+    }
+    calls(2);
+    assert!(killed.child.wait().unwrap().success(), "it ends when the loop has");
+    let recovery: Value = serde_json::from_slice(&fs::read(data.join("recovery.json")).unwrap()).unwrap();
+    assert_eq!(recovery["sandbox_restart_total"], 2, "{recovery}");
+    assert_eq!(recovery["last_failure"]["reason"], "its process ended without a word");
+    assert_eq!(fs::read_dir(data.join("auto")).unwrap().count(), 1, "it is one loop");
+    let report = data.join("auto").join(run).join("report.json");
+    let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
+    assert!(report["stopped"].is_string() && report["cycles"].as_array().unwrap().len() == 1, "{report}");
 }
 
 #[test]

@@ -53,6 +53,10 @@ pub(crate) enum UsageError {
         "{0} is a run of calls, and not one of menace auto\nhint: menace run --resume {0} goes on with it"
     )]
     NoLoop(menace_model::ids::RunId),
+    #[error(
+        "{0} still runs, so nobody else can go on with it\nhint: end the process that runs it, or begin another loop"
+    )]
+    StillRuns(menace_model::ids::RunId),
     #[error("{0} is finished, so there is nothing to go on with\nhint: menace show {0} shows what it found")]
     Finished(menace_model::ids::RunId),
     #[error(

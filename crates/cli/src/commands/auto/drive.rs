@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use menace_engine::budget::{Budget, Limits};
 use menace_engine::cycle::CycleEnd;
 use menace_engine::events::{Bus, Event};
@@ -18,6 +17,7 @@ use menace_store::{RunState, Store};
 use tracing::{Instrument, info_span};
 
 use super::adapted::{adapted, as_it_began};
+use super::alone::directory_of;
 use super::asked;
 use super::carried::carried;
 use super::clock::{self, Clock};
@@ -77,10 +77,7 @@ struct Cycle {
 impl Drive<'_> {
     pub(super) async fn run(mut self) -> anyhow::Result<Exit> {
         let began = Instant::now();
-        let directory =
-            std::path::absolute(self.configuration.data_directory())?.join("auto").join(self.id.to_string());
-        std::fs::create_dir_all(&directory)
-            .with_context(|| format!("failed to make {}", directory.display()))?;
+        let directory = std::path::absolute(directory_of(self.configuration, &self.id))?;
         let branch = format!("menace/{}", self.id);
         let unix_seconds = self.began_ms / 1000;
         let tree =

@@ -1,6 +1,7 @@
 //! `menace auto`: measure, propose, prove, keep or reject, and know when to stop.
 
 mod adapted;
+mod alone;
 mod asked;
 mod bench;
 mod carried;
@@ -20,11 +21,12 @@ mod stop;
 mod tell;
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_model::ids::RunId;
-use menace_store::Store;
+use menace_store::{RunState, Store};
 use tracing::{Instrument, info_span};
 
 use crate::arguments::{Auto, RunComplete};
@@ -48,7 +50,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
         let store = open_store(configuration).await?;
-        let (id, began_ms, progress) = match &arguments.recover {
+        let (id, began_ms, progress, _alone) = match &arguments.recover {
             Some(name) => recover(configuration, &store, name.as_deref()).await?,
             None => begin(configuration, arguments, &store).await?,
         };
@@ -83,6 +85,17 @@ pub(super) fn run(configuration: &Configuration, arguments: &Auto) -> anyhow::Re
     })
 }
 
+/// The last loop over a repository, if it did not end.
+pub(super) async fn unfinished(
+    configuration: &Configuration,
+    repository: &Path,
+) -> anyhow::Result<Option<RunId>> {
+    let store = open_store(configuration).await?;
+    let found = Progress::unfinished(&store, repository).await?;
+    store.close().await?;
+    Ok(found)
+}
+
 pub(super) fn run_complete(configuration: &Configuration, arguments: RunComplete) -> anyhow::Result<Exit> {
     let RunComplete { presets, mut auto } = arguments;
     auto.measure.preset_file = vec![presets];
@@ -94,22 +107,25 @@ async fn recover(
     configuration: &Configuration,
     store: &Store,
     name: Option<&str>,
-) -> anyhow::Result<(RunId, i64, Progress)> {
+) -> anyhow::Result<(RunId, i64, Progress, File)> {
     let found = Progress::recover(store, name).await?;
+    let lock = alone::take(configuration, &found.id)?;
     let data = configuration.data_directory();
     if found.died {
         let at_ms = store.last_event_ms(&found.id).await?.unwrap_or(found.began_ms);
         recovery::failed(&data, &found.id.to_string(), at_ms, "its process ended without a word")?;
     }
+    // It may be ended by force again, and then it does not say so.
+    store.set_run_state(&found.id, RunState::Running, None, None).await?;
     recovery::restarted(&data)?;
-    Ok((found.id, found.began_ms, found.progress))
+    Ok((found.id, found.began_ms, found.progress, lock))
 }
 
 async fn begin(
     configuration: &Configuration,
     arguments: &Auto,
     store: &Store,
-) -> anyhow::Result<(RunId, i64, Progress)> {
+) -> anyhow::Result<(RunId, i64, Progress, File)> {
     let measure = &arguments.measure;
     let root: PathBuf = std::path::absolute(configuration.repository(measure.repository.path.as_deref()))?;
     let mut progress = Progress::new(root.clone());
@@ -137,6 +153,7 @@ async fn begin(
     let limit = if settings.run_cycles > 0 { settings.run_cycles } else { settings.cycles };
     progress.cycles = arguments.max_iterations.or(measure.runs).unwrap_or(limit as usize).max(1);
     let (id, began_ms) = (new_id(), now_ms());
+    let lock = alone::take(configuration, &id)?;
     progress.begin(store, &id).await?;
-    Ok((id, began_ms, progress))
+    Ok((id, began_ms, progress, lock))
 }

@@ -1,6 +1,6 @@
 //! What is known of a loop, kept in the store so that it goes on after any end.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_model::ids::RunId;
@@ -127,6 +127,14 @@ impl Progress {
     /// Writes down how far it is.
     pub(super) async fn save(&self, store: &Store, id: &RunId) -> anyhow::Result<()> {
         Ok(store.plan_run(id, 0, &serde_json::to_value(self)?).await?)
+    }
+
+    /// The last loop over a repository, if it did not end.
+    pub(super) async fn unfinished(store: &Store, repository: &Path) -> anyhow::Result<Option<RunId>> {
+        let repository = std::path::absolute(repository)?.display().to_string();
+        let is_of_it = |run: &StoredRun| run.options["kind"] == KIND && run.repository == repository;
+        let last = store.runs(1_000).await?.into_iter().find(is_of_it);
+        Ok(last.filter(|run| run.state != RunState::Finished).map(|run| run.id))
     }
 
     /// The loop with this name, or the last one that did not end.

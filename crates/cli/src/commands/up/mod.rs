@@ -32,7 +32,7 @@ pub(super) fn run(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
     runtime()?.block_on(async {
         let (stop, end) = watch::channel(false);
         let mut running = JoinSet::new();
-        for service in services(configuration, arguments) {
+        for service in services(configuration, arguments).await? {
             let (logs, alerts, end) = (logs.clone(), alerts.clone(), end.clone());
             running.spawn(async move { service.keep(&logs, &alerts, end).await });
         }
@@ -70,13 +70,14 @@ pub(super) fn dispatcher(configuration: &Configuration) -> Dispatcher {
 }
 
 /// What the arguments and settings ask for.
-fn services(configuration: &Configuration, arguments: &Up) -> Vec<Service> {
+async fn services(configuration: &Configuration, arguments: &Up) -> anyhow::Result<Vec<Service>> {
     let settings = configuration.settings();
     let data = configuration.data_directory().display().to_string();
     let with_data = |words: &[&str]| -> Vec<String> {
         words.iter().map(|word| (*word).to_owned()).chain(["--data-dir".to_owned(), data.clone()]).collect()
     };
-    let repository = configuration.repository(arguments.repository.as_deref()).display().to_string();
+    let path = configuration.repository(arguments.repository.as_deref());
+    let repository = path.display().to_string();
     // What has a process of its own here is not beside the loop as well.
     let alone = vec![("EXPORT_SYNERGY_METRICS", "0"), ("AUTO_TRAIN_SYNERGY", "0")];
     let mut services = Vec::new();
@@ -90,9 +91,14 @@ fn services(configuration: &Configuration, arguments: &Up) -> Vec<Service> {
         });
     }
     if !arguments.no_loop {
+        // One that ended with the machine, or with its user, is gone on with.
+        let unfinished = super::auto::unfinished(configuration, &path).await?.map(|id| id.to_string());
         services.push(Service {
             name: "loop",
-            arguments: with_data(&["auto", &repository]),
+            arguments: match &unfinished {
+                Some(id) => with_data(&["auto", "--recover", id]),
+                None => with_data(&["auto", &repository]),
+            },
             again: Some(with_data(&["auto", "--recover"])),
             variables: alone,
             may_end: true,
@@ -116,5 +122,5 @@ fn services(configuration: &Configuration, arguments: &Up) -> Vec<Service> {
             may_end: false,
         });
     }
-    services
+    Ok(services)
 }

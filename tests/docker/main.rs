@@ -10,6 +10,7 @@ mod full;
 mod inside;
 mod left_over;
 mod pace;
+mod packaging;
 mod pool;
 mod proxy;
 

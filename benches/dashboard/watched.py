@@ -5,6 +5,7 @@ Both make the calls of a first cycle, which are the same every time, and are end
 
 import argparse
 import json
+import os
 import shutil
 import sqlite3
 import statistics
@@ -38,8 +39,15 @@ def measure(menace: str, options: argparse.Namespace) -> dict[str, Any]:
         rates = (alone["calls_per_second"], watched["calls_per_second"])
         print(f"bench: {rates[0]:.1f} calls/s alone, {rates[1]:.1f} watched", file=sys.stderr, flush=True)
     costs = [1 - pair["watched"]["calls_per_second"] / pair["alone"]["calls_per_second"] for pair in pairs]
+    # Rates differ by a tenth from minute to minute on a machine that is shared; what is used differs little.
+    cores = os.cpu_count() or 1
+    taken = [
+        (pair["watched"]["menace_cpu_seconds"] - pair["alone"]["menace_cpu_seconds"]) / pair["alone"]["seconds"] / cores
+        for pair in pairs
+    ]
     return {
         "pairs": pairs,
+        "cpu_share_median": statistics.median(taken),
         "cost_share_median": statistics.median(costs),
         "cost_share_mean": statistics.fmean(costs),
         "cost_share_standard_error": statistics.stdev(costs) / len(costs) ** 0.5 if len(costs) > 1 else None,
@@ -61,12 +69,19 @@ def loop(menace: str, pages: int) -> dict[str, Any]:
         if pages:
             watchers = subprocess.Popen([sys.executable, str(WATCHERS), address, str(pages)], stdout=subprocess.PIPE, text=True)
         seconds, calls = measured(Path(place, "sandbox_data", "menace.db"), process)
+        cpu = cpu_seconds(process.pid)
         process.terminate()
         process.wait()
         seen = json.loads(watchers.communicate()[0]) if watchers else None
     if seen and (seen["pages"] != pages or seen["errors"]):
         raise SystemExit(f"those who looked saw {seen}")
-    return {"seconds": seconds, "calls": calls, "calls_per_second": calls / seconds, "watchers": seen}
+    return {"seconds": seconds, "calls": calls, "calls_per_second": calls / seconds, "menace_cpu_seconds": cpu, "watchers": seen}
+
+
+def cpu_seconds(pid: int) -> float:
+    """What the process of the loop and its dashboard has used itself; sandboxes are processes of their own."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(") ")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measured(database: Path, process: "subprocess.Popen[str]") -> tuple[float, int]:

@@ -1,5 +1,6 @@
 //! Every page in a browser: no errors, nothing that axe-core finds serious, and everything that can be done is done.
 
+use std::process::Command;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use menace_store::Store;
@@ -7,7 +8,7 @@ use menace_tests::Server;
 use serde_json::json;
 
 use crate::browser::{Looking, is_there};
-use crate::data::{Finished, Shown};
+use crate::data::Finished;
 
 #[tokio::test]
 async fn a_finished_loop_and_one_that_goes_on_are_looked_at() {
@@ -15,14 +16,18 @@ async fn a_finished_loop_and_one_that_goes_on_are_looked_at() {
         return;
     }
     let finished = Finished::make();
-    let shown = Shown::of(&finished.data(), &[]);
-    let address = format!("http://{}", shown.address);
+    let data = tempfile::tempdir().unwrap();
+    let copied =
+        Command::new("cp").arg("-r").arg(finished.data().join(".")).arg(data.path()).status().unwrap();
+    assert!(copied.success());
+    let server = Server::in_directory(data, &[]);
+    let address = format!("http://{}", server.address);
     let tests =
         ["pages", "dark", "phone", "matrix", "patches", "hostile"].map(|name| (name, address.as_str()));
     Looking::start(&tests).end();
     let mut live = Looking::start(&[("live", &address)]);
     live.wait_for("listening");
-    let store = Store::open("sqlite:///menace.db", &finished.data()).await.unwrap();
+    let store = Store::open("sqlite:///menace.db", server.directory.path()).await.unwrap();
     let run = store.runs(1).await.unwrap().remove(0).id;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let detail = json!({"event": "stopped", "reason": format!("seen in a browser {now}")});

@@ -118,6 +118,24 @@ fn what_is_kept_is_the_ground_for_the_next() {
 }
 
 #[test]
+fn an_interruption_between_calls_and_proofs_is_not_lost() {
+    let tree = shop();
+    let short = ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1"];
+    let mut running = tree.reading("auto", short).wall_limit(Duration::from_mins(4)).start();
+    let states = || {
+        let runs = tree.menace(["show", "--json"]).run().success().json()["runs"].clone();
+        runs.as_array().unwrap().iter().map(|run| run["state"].clone()).collect::<Vec<_>>()
+    };
+    // The calls of a cycle are a run of their own, which ends before anything is proposed.
+    while !states().contains(&json!("finished")) {
+        assert!(running.is_running(), "{}", running.finish().stderr);
+    }
+    running.interrupt();
+    running.finish().exits_with(4);
+    assert!(states().contains(&json!("interrupted")), "{:?}", states());
+}
+
+#[test]
 fn nothing_to_go_on_with_is_said_and_tests_that_cannot_run_are_no_proof() {
     let tree = shop();
     let none = tree.menace(["auto", "--recover"]).run();

@@ -9,6 +9,7 @@ mod memory;
 mod plugin;
 mod progress;
 mod settings;
+mod stopping;
 mod stored;
 
 pub(crate) use endpoint::endpoint;
@@ -20,4 +21,5 @@ pub(crate) use memory::memory;
 pub(crate) use plugin::{ask_plugin, python_files};
 pub(crate) use progress::CallProgress;
 pub(crate) use settings::{RunSettings, StoredPreset, fingerprints};
+pub(crate) use stopping::asked_to_stop;
 pub(crate) use stored::{now_ms, open_store};

@@ -106,7 +106,7 @@ pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Valu
         "scenarios": history.scenario_synergy,
         "summary": summarise_synergy(&history, WINDOW),
         "weights": weights(&place),
-        "weights_history": place.lines("synergy_weights.log"),
+        "weights_history": place.lines("synergy_weights.log")?,
     })))
 }
 

@@ -125,15 +125,33 @@ impl Place {
         read(&text).map_err(|error| unavailable("no_history", format!("{}: {error}", path.display())))
     }
 
-    /// A file of JSON in the data directory; nothing if there is none, or it is something else.
-    pub(super) fn file(&self, name: &str) -> Option<Value> {
-        serde_json::from_str(&std::fs::read_to_string(self.sources.data.join(name)).ok()?).ok()
+    /// A file of JSON in the data directory, if there is one.
+    pub(super) fn file(&self, name: &str) -> Result<Option<Value>, ApiError> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        let value = serde_json::from_str(&text).map_err(|error| self.unreadable(name, &error.to_string()))?;
+        Ok(Some(value))
     }
 
-    /// The lines of a file of JSON lines; those that are none are left out.
-    pub(super) fn lines(&self, name: &str) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.sources.data.join(name)).unwrap_or_default();
-        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    /// The lines of a file of JSON lines; none if there is no file. A last one that was not written to its end is left out.
+    pub(super) fn lines(&self, name: &str) -> Result<Vec<Value>, ApiError> {
+        let text = self.text(name)?.unwrap_or_default();
+        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        let read = |(at, line): (usize, &str)| {
+            let problem = |error| self.unreadable(name, &format!("line {}: {error}", at + 1));
+            serde_json::from_str(line).map_err(problem)
+        };
+        whole.lines().enumerate().map(read).collect()
+    }
+
+    fn text(&self, name: &str) -> Result<Option<String>, ApiError> {
+        match std::fs::read_to_string(self.sources.data.join(name)) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            text => text.map(Some).map_err(|error| self.unreadable(name, &error.to_string())),
+        }
+    }
+
+    fn unreadable(&self, name: &str, problem: &str) -> ApiError {
+        ApiError::internal(format!("{}: {problem}", self.sources.data.join(name).display()))
     }
 }
 

@@ -80,10 +80,10 @@ pub(super) async fn metric(
 }
 
 /// How much each kind of synergy counts, and how that came.
-pub(super) async fn weights(State(place): State<Arc<Place>>) -> Json<Value> {
+pub(super) async fn weights(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
     let mut shown = weights_of(&place);
-    shown["history"] = Value::Array(place.lines("synergy_weights.log"));
-    Json(shown)
+    shown["history"] = Value::Array(place.lines("synergy_weights.log")?);
+    Ok(Json(shown))
 }
 
 /// Everything that a plot of the ROI needs.

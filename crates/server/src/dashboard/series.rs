@@ -36,7 +36,7 @@ pub(super) async fn names(State(place): State<Arc<Place>>) -> Result<Json<Value>
         "names": names,
         "modules": history.modules.keys().collect::<Vec<_>>(),
         "scenarios": history.scenarios.keys().collect::<Vec<_>>(),
-        "groups": groups(&place).into_keys().collect::<Vec<_>>(),
+        "groups": groups(&place)?.into_keys().collect::<Vec<_>>(),
     })))
 }
 
@@ -89,7 +89,7 @@ async fn measured(
 ) -> Result<(Points, &'static str), ApiError> {
     let modules = match (&part.module, &part.group) {
         (Some(module), _) => vec![module.clone()],
-        (None, Some(group)) => groups(place)
+        (None, Some(group)) => groups(place)?
             .remove(group)
             .ok_or_else(|| unavailable("group_not_found", format!("module_map.json has no group {group}")))?,
         (None, None) => vec![String::new()],
@@ -189,12 +189,12 @@ fn forecasts(history: &History, name: &str) -> Value {
 }
 
 /// Groups of modules by name, as `menace map` wrote them.
-fn groups(place: &Place) -> BTreeMap<String, Vec<String>> {
-    let map = place.file("module_map.json").unwrap_or(Value::Null);
+fn groups(place: &Place) -> Result<BTreeMap<String, Vec<String>>, ApiError> {
+    let map = place.file("module_map.json")?.unwrap_or(Value::Null);
     let of = |group: &Value| {
         Some((group["name"].as_str()?.to_owned(), serde_json::from_value(group["modules"].clone()).ok()?))
     };
-    map["groups"].as_array().into_iter().flatten().filter_map(of).collect()
+    Ok(map["groups"].as_array().into_iter().flatten().filter_map(of).collect())
 }
 
 #[cfg(test)]

@@ -10,16 +10,14 @@ use menace_engine::ledger::Ledger;
 use menace_engine::workbench::Calls;
 use menace_model::inventory::Inventory;
 use menace_runner::RunReport;
-use tokio::sync::watch;
 
 use super::asked::Asked;
 use super::bench::Bench;
 use super::drive::{Around, Drive};
 use super::state::Begun;
 use super::{remembered, rules, tell};
-use crate::calling::{RunSettings, now_ms};
+use crate::calling::{RunSettings, asked_to_stop, now_ms};
 use crate::commands::reading::{cache_directory, orphan_options};
-use crate::commands::run::stop_when_asked;
 use crate::tracking::CycleReport;
 
 /// How much worse a scenario may be.
@@ -40,8 +38,6 @@ impl Drive<'_> {
         let bench = self.bench();
         let repository = self.progress.repository.display().to_string();
         let ledger = Ledger::read(self.store, &repository, &self.id, begun.first).await?;
-        let (stopper, stop) = watch::channel(false);
-        let watcher = tokio::spawn(stop_when_asked(stopper));
         let listener = tokio::spawn(tell::listen(bus.listen()));
         let recall = remembered::recall(self.configuration, self.store, &repository, begun.at_ms)?;
         let asked = Asked {
@@ -74,7 +70,7 @@ impl Drive<'_> {
                 price_per_cpu_second: self.configuration.settings().roi.price_per_cpu_second,
             },
             proposers: asked.proposers(Some(recall))?,
-            stop,
+            stop: asked_to_stop(),
             now_ms,
             ledger,
             alignment: rules::alignment(self.configuration, tree.root(), inventory)?,
@@ -88,7 +84,6 @@ impl Drive<'_> {
             .unwrap_or_default();
         let end = improver.cycle(report, &ranking).await;
         *budget = improver.budget;
-        watcher.abort();
         listener.abort();
         Ok(end?)
     }

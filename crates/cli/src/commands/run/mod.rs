@@ -20,8 +20,8 @@ use tracing::{Instrument, info_span};
 
 use crate::arguments::{MeasureOptions, Repository, Run};
 use crate::calling::{
-    CallProgress, Calling, RunSettings, StoreLedger, find_interpreter, fingerprints, now_ms, open_store,
-    runtime,
+    CallProgress, Calling, RunSettings, StoreLedger, asked_to_stop, find_interpreter, fingerprints, now_ms,
+    open_store, runtime,
 };
 use crate::configuration::Configuration;
 use crate::exit::Exit;
@@ -267,7 +267,13 @@ async fn call_all(
             stopper.send_replace(true);
         })
     });
-    let watcher = tokio::spawn(stop_when_asked(stopper));
+    let mut asked = asked_to_stop();
+    let watcher = tokio::spawn(async move {
+        // Who tells lives as long as the process.
+        if asked.wait_for(|asked| *asked).await.is_ok() {
+            stopper.send_replace(true);
+        }
+    });
     let mut surroundings = Surroundings { executor: &calling.executor, ledger, progress: &progress, stop };
     let wanted: Vec<Target> = targets(inventory, &settings.modules);
     let run = info_span!("run", id = %id, repository = inventory.root);
@@ -289,29 +295,6 @@ async fn call_all(
         }
     }
     Ok(end)
-}
-
-/// The first interruption lets the calls that are under way end; the second ends menace.
-pub(in crate::commands) async fn stop_when_asked(stopper: watch::Sender<bool>) {
-    let mut terminate = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).ok();
-    for first in [true, false] {
-        let asked = async {
-            match &mut terminate {
-                Some(terminate) => tokio::select! {
-                    _ = tokio::signal::ctrl_c() => {}
-                    _ = terminate.recv() => {}
-                },
-                None => drop(tokio::signal::ctrl_c().await),
-            }
-        };
-        asked.await;
-        if !first {
-            // What is left is removed by the launcher, which notices the end of this process.
-            std::process::exit(i32::from(Exit::Interrupted.code()));
-        }
-        note("stopping after the calls that are under way; once more ends at once");
-        stopper.send_replace(true);
-    }
 }
 
 fn finish(configuration: &Configuration, arguments: &Run, ended: &[Ended]) -> anyhow::Result<Exit> {

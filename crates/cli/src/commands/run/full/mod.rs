@@ -14,9 +14,9 @@ use menace_analysis::write_atomically;
 use menace_tracker::history::{History, Part, merged};
 use tokio::sync::watch;
 
-use super::{named, new_id, settings, stop_when_asked};
+use super::{named, new_id, settings};
 use crate::arguments::Run;
-use crate::calling::{now_ms, runtime};
+use crate::calling::{asked_to_stop, now_ms, runtime};
 use crate::commands::UsageError;
 use crate::commands::reading::{Purpose, read_repository};
 use crate::configuration::Configuration;
@@ -30,11 +30,8 @@ use report::{FullReport, Merged, Outcome, PresetReport};
 
 pub(super) fn run(configuration: &Configuration, arguments: &Run) -> anyhow::Result<Exit> {
     runtime()?.block_on(async {
-        let (stopper, stop) = watch::channel(false);
-        let watcher = tokio::spawn(stop_when_asked(stopper));
-        let reports = rounds(configuration, arguments, &stop).await;
-        watcher.abort();
-        report::show(&reports?, &arguments.measure)
+        let reports = rounds(configuration, arguments, &asked_to_stop()).await?;
+        report::show(&reports, &arguments.measure)
     })
 }
 

@@ -119,7 +119,13 @@ impl Place {
             });
         }
         let text = std::fs::read_to_string(&path).map_err(|error| {
-            unavailable("no_history", format!("{}: {error}", path.display()))
+            let message = match error.kind() {
+                std::io::ErrorKind::NotFound => {
+                    format!("no cycle has ended, so there is no {}", path.display())
+                }
+                _ => format!("{}: {error}", path.display()),
+            };
+            unavailable("no_history", message)
                 .hint("the first cycle that ends writes it: menace run REPO or menace auto REPO")
         })?;
         read(&text).map_err(|error| unavailable("no_history", format!("{}: {error}", path.display())))

@@ -77,7 +77,9 @@ fn budget(run: &Run, now: &Now<'_>) -> Value {
     let said = std::fs::read_to_string(&now.clock).ok().and_then(|text| text.trim().parse::<f64>().ok());
     let whole = run.ended_ms.map(|ended| (ended - run.began_ms) as f64 / 1e3);
     let so_far = || (run.state == RunState::Running).then(|| (now.at_ms - run.began_ms) as f64 / 1e3);
-    let spent = |name: &str| now.patches.iter().map(|patch| patch.cost[name].as_f64()).sum::<Option<f64>>();
+    // The sum of nothing would be −0.
+    let spent =
+        |name: &str| now.patches.iter().try_fold(0.0, |sum, patch| Some(sum + patch.cost[name].as_f64()?));
     json!({
         "seconds": said.or(whole).or_else(so_far),
         "max_seconds": limits["seconds"],
@@ -173,6 +175,7 @@ mod tests {
         let run = run(RunState::Running, 1);
         let now = Now { at_ms: 0, last_event: None, calls: &run, clock, patches: &[] };
         let budget = budget(&run, &now);
+        assert_eq!(budget["tokens"].to_string(), "0.0", "nothing was spent");
         assert_eq!((&budget["seconds"], &budget["max_seconds"]), (&json!(41.5), &json!(60.0)));
     }
 }

@@ -8,7 +8,7 @@ use menace_tests::Server;
 use serde_json::json;
 
 use crate::browser::{Looking, is_there};
-use crate::data::Finished;
+use crate::data::{ELEMENT, Finished};
 
 #[tokio::test]
 async fn a_finished_loop_and_one_that_goes_on_are_looked_at() {
@@ -33,6 +33,13 @@ async fn a_finished_loop_and_one_that_goes_on_are_looked_at() {
     let detail = json!({"event": "stopped", "reason": format!("seen in a browser {now}")});
     store.add_event(&run, i64::try_from(now).unwrap(), "run:stopped", &detail).await.unwrap();
     live.end();
+    let log = server.directory.path().join("logs/loop.log");
+    std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+    std::fs::write(&log, format!("first {ELEMENT}\n")).unwrap();
+    let mut logs = Looking::start(&[("logs", &address)]);
+    logs.wait_for("listening");
+    std::fs::write(&log, format!("first {ELEMENT}\nsecond line\n")).unwrap();
+    logs.end();
 }
 
 #[test]

@@ -169,6 +169,20 @@ export async function live(page, address) {
   check(took <= 500, `it took ${took} ms`);
 }
 
+/** What a service says is there as it is said, and is text; somebody outside adds the second line. */
+export async function logs(page, address, violations) {
+  await visit(page, address, "events");
+  await page.getByRole("combobox", { name: "Log" }).selectOption("loop");
+  const box = page.getByRole("region", { name: "The log loop" });
+  await box.getByText("first <img src=x").waitFor();
+  console.log("listening");
+  await box.getByText("second line").waitFor();
+  await page.getByRole("searchbox", { name: "Words" }).fill("second");
+  await page.getByText("1 of 2 lines").waitFor();
+  check((await box.locator("img").count()) === 0, "a line became an element");
+  await accessible(page, violations, "logs");
+}
+
 /** A loop while it runs: what it does, how far it is, what it finds, and how it ends. Its dashboard ends with it. */
 export async function loop(page, address, violations) {
   await visit(page, address, "run");

@@ -55,6 +55,7 @@ pub(super) fn sources(configuration: &Configuration) -> Sources {
     Sources {
         data: std::path::absolute(&data).unwrap_or(data),
         database: configuration.settings().storage.database_url.expose().to_owned(),
+        audit: configuration.audit_path(),
         history: None,
         settings: settings(configuration),
         reading: Arc::new(reading),

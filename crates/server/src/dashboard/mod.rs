@@ -10,6 +10,7 @@ mod feed;
 mod graph;
 mod guard;
 mod history;
+mod logs;
 mod matrix;
 mod patches;
 mod place;

@@ -37,6 +37,8 @@ pub struct Sources {
     pub data: PathBuf,
     /// The address of the database; a relative one is in the data directory.
     pub database: String,
+    /// The audit trail.
+    pub audit: PathBuf,
     /// A history that is elsewhere.
     pub history: Option<PathBuf>,
     /// All settings with their sources, secrets masked.

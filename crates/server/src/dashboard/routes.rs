@@ -11,7 +11,7 @@ use axum::routing::{get, post};
 
 use super::place::{Place, Sources};
 use super::{
-    assets, calls, cell, events, graph, guard, history, matrix, patches, runs, seeds, series, shared,
+    assets, calls, cell, events, graph, guard, history, logs, matrix, patches, runs, seeds, series, shared,
 };
 use crate::error::ApiError;
 use crate::exporter::{Collect, Figures, answer};
@@ -92,6 +92,8 @@ fn data() -> Router<Arc<Place>> {
         .route("/metrics", get(series::names))
         .route("/metrics/{name}", get(series::show))
         .route("/modules", get(graph::modules))
+        .route("/logs", get(logs::list))
+        .route("/logs/{name}", get(logs::show))
         .route("/events", get(events::list))
         .route("/events/stream", get(events::stream))
         .fallback(nothing_there)

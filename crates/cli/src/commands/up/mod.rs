@@ -36,6 +36,9 @@ pub(super) fn run(configuration: &Configuration, arguments: &Up) -> anyhow::Resu
             let (logs, alerts, end) = (logs.clone(), alerts.clone(), end.clone());
             running.spawn(async move { service.keep(&logs, &alerts, end).await });
         }
+        if !arguments.no_serve && arguments.port != 0 {
+            note(&format!("the API and the dashboard: http://127.0.0.1:{}", arguments.port));
+        }
         note(&format!("logs are in {}", logs.display()));
         let told = menace_server::told_to_end()?;
         tokio::pin!(told);

@@ -9,14 +9,27 @@ use opentelemetry::propagation::{Extractor, Injector};
 use tracing::{Instrument, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// Names of spans have to be few: the beginning of a path says what kind of thing is asked for, and has no name of any.
-const SAID: usize = 2;
+/// Names of spans have to be few, whatever strangers ask for: these are the kinds of things that there are.
+const KINDS: [&str; 8] = [
+    "/api/sandboxes",
+    "/api/snapshots",
+    "/api/events",
+    "/api/dashboard",
+    "/api/docs",
+    "/mcp",
+    "/metrics",
+    "/healthz",
+];
 
-/// The span of a request, which has none of the route that it will take.
+/// The span of a request of which the route is not known yet.
 pub(crate) fn of_caller(request: &Request) -> Span {
-    let path = request.uri().path();
-    let beginning: String = path.split('/').skip(1).take(SAID).flat_map(|part| ["/", part]).collect();
-    span(request, &beginning)
+    span(request, kind(request.uri().path()))
+}
+
+fn kind(path: &str) -> &'static str {
+    let is_of =
+        |kind: &&&str| path.strip_prefix(**kind).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    KINDS.iter().find(is_of).copied().unwrap_or_default()
 }
 
 /// Answers below a span with the name of the route.
@@ -78,5 +91,17 @@ impl Injector for Passed<'_> {
         if let (Ok(name), Ok(value)) = (HeaderName::try_from(key), HeaderValue::try_from(value)) {
             self.0.insert(name, value);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kind;
+
+    #[test]
+    fn names_have_nothing_that_a_caller_writes() {
+        assert_eq!(kind("/api/sandboxes/sb-1f/execute"), "/api/sandboxes");
+        assert_eq!(kind("/metrics"), "/metrics");
+        assert_eq!((kind("/api/sandboxes-of-others"), kind("/wp-login.php")), ("", ""));
     }
 }

@@ -15,7 +15,8 @@ use crate::error::ApiError;
 
 /// The modules of the repository, as it is now.
 pub(super) async fn modules(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    let history = place.history().await.ok();
+    // Without one nothing is known of ROI; one that cannot be read is an error.
+    let history = if place.has_history() { Some(place.history().await?) } else { None };
     let named = history.as_ref().and_then(|history| history.repository.clone());
     let root = match named {
         Some(root) => root,

@@ -107,10 +107,19 @@ impl Place {
         Ok(Some(self.metrics.get_or_try_init(|| Store::open(METRICS, data)).await?))
     }
 
+    fn history_path(&self) -> PathBuf {
+        let usual = || self.sources.data.join("roi_history.json");
+        self.sources.history.clone().unwrap_or_else(usual)
+    }
+
+    /// Whether there is a history, readable or not.
+    pub(super) fn has_history(&self) -> bool {
+        self.history_path().exists()
+    }
+
     /// All cycles, as they are now. A history of synergy alone has no cycles.
     pub(super) async fn history(&self) -> Result<History, ApiError> {
-        let usual = || self.sources.data.join("roi_history.json");
-        let path = self.sources.history.clone().unwrap_or_else(usual);
+        let path = self.history_path();
         if path.extension().is_some_and(|ending| ending == "db") {
             let missing = || unavailable("no_history", format!("there is no file {}", path.display()));
             let opened = SynergyHistory::look(&path).await?.ok_or_else(missing)?;

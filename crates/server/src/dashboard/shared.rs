@@ -1,4 +1,4 @@
-//! Answers that all who look share: fifty pages that ask the same cost about as much as one.
+//! Answers that all who look share: what fifty pages ask at the same time is found out once.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use crate::error::ApiError;
 
 /// How long an answer is good enough for the next one who asks, if nothing happens.
 const FRESH: Duration = Duration::from_millis(500);
-/// One that is slow to make is kept for so many times as long, so that it takes no more than a twentieth of a processor.
+/// One that is slow to make is kept for so many times as long, within limits: it is not made again and again while nothing happens.
 const REST: u32 = 20;
 const LONGEST: Duration = Duration::from_secs(5);
 

@@ -80,7 +80,7 @@ pub(crate) enum UsageError {
     )]
     NoWorkflows,
     #[error(
-        "traces cannot be sent: {0}\nhint: OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4318, the port of collectors for HTTP; nothing turns traces off"
+        "traces cannot be sent: {0}\nhint: OTEL_EXPORTER_OTLP_ENDPOINT=http://HOST:4318, the port of collectors for HTTP; without the variable there are no traces"
     )]
     Collector(String),
     #[error("there is no network to shape\nhint: add --net deny, --net allow=HOST or --net mock=FILE")]

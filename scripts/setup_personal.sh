@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# Sets menace up for one person: build, .env with defaults, and a check of this machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+./setup_env.sh
+"${CARGO_TARGET_DIR:-target}/release/menace" init
+exec "${CARGO_TARGET_DIR:-target}/release/menace" doctor

@@ -1,4 +1,4 @@
-//! Makes a test function of every case in `cases/*.md`, so that each runs, fails and is filtered on its own.
+//! Generates a test function for every case in `cases/*.md`, so that each runs, fails and is filtered on its own.
 
 #[path = "src/cases/headings.rs"]
 mod headings;
@@ -31,7 +31,7 @@ fn module(path: &Path) -> String {
     for title in headings::case_titles(&text) {
         let name = identifier(title);
         writeln!(code, "#[test] fn {name}() {{ menace_tests::cases::check({stem:?}, {title:?}); }}")
-            .expect("a string takes everything");
+            .expect("writing to a String cannot fail");
     }
     code + "}\n"
 }

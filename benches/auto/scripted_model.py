@@ -55,7 +55,7 @@ Answer = Union[str, Raw]
 def question(body: dict[str, Any]) -> Question:
     prompt = body["messages"][-1]["content"]
     section = re.search(r"^section: (\S+)$", prompt, re.MULTILINE)
-    snippet = re.search(r"### Snippet context\n`([^`]+)`\n(.*?)\n\n### Seen\n", prompt, re.DOTALL)
+    snippet = re.search(r"### Snippet context\n`([^`]+)`\n(.*?)\n\n### Cause\n", prompt, re.DOTALL)
     found = (section.group(1) if section else "", snippet.group(1) if snippet else "", snippet.group(2) if snippet else "")
     return Question(*found, prompt)
 

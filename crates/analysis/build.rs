@@ -1,4 +1,5 @@
-//! Gives the cache of facts a version that changes whenever the analysis does, so that nobody has to remember to.
+//! Sets the version of the facts cache to a hash of the analysis source, so that every change of the analysis
+//! invalidates the cache without a manual version bump.
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};

@@ -1,15 +1,16 @@
-//! Builds what is embedded: `menace-enter` as a shared library, which the interpreters of zygotes load, and
-//! `menace-inside` as a program that needs nothing of the container that it runs in.
+//! Builds the two embedded artifacts: `menace-isolation` as a shared library, which the interpreters of zygotes load,
+//! and `menace-guest` as a static program that depends on nothing in the container that it runs in.
 //!
-//! Cargo cannot embed what is made of the same workspace (artifact dependencies are unstable), so it is called again, with
-//! target directories of its own: the outer one is locked by the build that runs this.
+//! Cargo cannot embed the build products of its own workspace (artifact dependencies are unstable), so this script runs
+//! cargo again with separate target directories: the outer target directory is locked by the build that runs this
+//! script.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() {
     let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
-    for path in ["crates/enter", "crates/inside", "crates/model", "Cargo.lock", "harness"] {
+    for path in ["crates/isolation", "crates/guest", "crates/model", "Cargo.lock", "harness"] {
         println!("cargo::rerun-if-changed={}", workspace.join(path).display());
     }
     let out = PathBuf::from(variable("OUT_DIR"));
@@ -18,28 +19,36 @@ fn main() {
     let library = build(
         &workspace,
         &target.join("library"),
-        &["rustc", "--package", "menace-enter", "--lib", "--crate-type", "cdylib", "--features", "library"],
+        &[
+            "rustc",
+            "--package",
+            "menace-isolation",
+            "--lib",
+            "--crate-type",
+            "cdylib",
+            "--features",
+            "library",
+        ],
         "",
     );
-    copy(&library, &out, "libmenace_enter.so");
+    copy(&library, &out, "libmenace_isolation.so");
     let program = build(
         &workspace,
-        &target.join("inside"),
-        &["build", "--package", "menace-inside", "--bin", "menace-inside"],
+        &target.join("guest"),
+        &["build", "--package", "menace-guest", "--bin", "menace-guest"],
         "-Ctarget-feature=+crt-static",
     );
-    copy(&program, &out, "menace-inside");
+    copy(&program, &out, "menace-guest");
 }
 
-/// Builds with the profile `library`, and says where the result is.
+/// Builds with the profile `library` and returns the directory of the result.
 fn build(workspace: &Path, target: &Path, arguments: &[&str], flags: &str) -> PathBuf {
     let status = Command::new(variable("CARGO"))
         .args(arguments)
         .args(["--quiet", "--profile", "library", "--target", &variable("TARGET"), "--target-dir"])
         .arg(target)
         .current_dir(workspace)
-        // What the outer build was told about its own crates does not concern this one, and wrappers such as clippy's
-        // would make it a check.
+        // Flags of the outer build do not apply to this one, and wrappers such as clippy's would turn it into a check.
         .env_remove("RUSTC_WORKSPACE_WRAPPER")
         .env_remove("RUSTC_WRAPPER")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")

@@ -8,12 +8,12 @@ use menace_sandbox::fake::FakeBackend;
 use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_tests::{docker_options, menace_binary};
 
-/// In memory.
+/// The in-memory backend.
 pub(crate) async fn fake() -> Arc<dyn Backend> {
     Arc::new(FakeBackend::new())
 }
 
-/// Namespaces of this kernel, with the rights of whoever runs the tests.
+/// The native backend, with the rights of the current user.
 pub(crate) async fn native() -> Arc<dyn Backend> {
     let options = NativeOptions { executable: menace_binary().to_owned(), ..NativeOptions::default() };
     Arc::new(NativeBackend::start(&options).await.expect("this host can isolate"))
@@ -21,11 +21,11 @@ pub(crate) async fn native() -> Arc<dyn Backend> {
 
 /// Containers of a dockerd that was started for tests.
 pub(crate) async fn docker() -> Arc<dyn Backend> {
-    let options = docker_options().expect("the test asked whether there is one");
+    let options = docker_options().expect("with_docker checked that a daemon is available");
     Arc::new(DockerBackend::connect(&options).await.expect("the daemon answers"))
 }
 
-/// The same without any rights: these tests run as nobody.
+/// The native backend without privileges: these tests run as the user `nobody`.
 pub(crate) async fn native_rootless() -> Arc<dyn Backend> {
     native().await
 }

@@ -1,4 +1,4 @@
-//! A directory of the host that sandboxes are given, and a fingerprint that shows whether they changed it.
+//! A host directory that sandboxes get as workspace or mount, and a fingerprint that shows whether they changed it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use menace_model::sandbox::{SandboxSpec, Workspace};
 use tempfile::TempDir;
 
-pub(crate) struct Directory {
+pub(crate) struct HostDirectory {
     temporary: TempDir,
 }
 
-impl Directory {
-    /// A directory with these files.
+impl HostDirectory {
+    /// Creates a directory with these files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         let temporary = tempfile::Builder::new().prefix("menace-conformance-").tempdir().unwrap();
         fs::create_dir(temporary.path().join("repository")).unwrap();
@@ -33,12 +33,12 @@ impl Directory {
         fs::read_to_string(self.path().join(name)).unwrap()
     }
 
-    /// A sandbox that has it as workspace.
+    /// Spec of a sandbox that has the directory as workspace.
     pub(crate) fn copied_on_write(&self) -> SandboxSpec {
         SandboxSpec { workspace: Workspace::CopyOnWrite(self.path()), ..SandboxSpec::default() }
     }
 
-    /// Names, modes and contents of everything in it.
+    /// Hash over names, modes and contents.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         add(&self.path(), &mut hasher);

@@ -1,4 +1,4 @@
-//! Runs cases, and says what most of them say.
+//! Runs cases, and has the helpers that most of them use.
 
 use std::future::{Future, poll_fn};
 use std::path::Path;
@@ -13,15 +13,15 @@ use menace_sandbox::{Backend, Event, Process, Sandbox, SandboxError};
 /// A case that takes longer hangs; the slowest take about two seconds.
 const CASE_LIMIT: Duration = Duration::from_mins(1);
 
-/// How long something is given to happen that should happen at once.
+/// Deadline for things that should happen immediately.
 pub(crate) const PROMPT: Duration = Duration::from_secs(10);
 
-pub(crate) type Case<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+pub(crate) type ConformanceCase<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// Runs one case with a backend of its own, on one thread: a backend that blocks it hangs here.
 pub(crate) fn run<B: Future<Output = Arc<dyn Backend>>>(
     backend: impl FnOnce() -> B,
-    case: impl for<'a> FnOnce(&'a dyn Backend) -> Case<'a>,
+    case: impl for<'a> FnOnce(&'a dyn Backend) -> ConformanceCase<'a>,
 ) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -30,23 +30,23 @@ pub(crate) fn run<B: Future<Output = Arc<dyn Backend>>>(
     });
 }
 
-/// Says that a part of a case was left out, which is never silent.
-#[expect(clippy::print_stderr, reason = "a test says what it does not test")]
-pub(crate) fn leave_out(backend: &dyn Backend, what: &str) {
-    eprintln!("left out: {what} is nothing that the backend {} claims", backend.capabilities().backend);
+/// Reports that a part of a case is skipped because the backend does not claim the capability.
+#[expect(clippy::print_stderr, reason = "a test reports what it does not test")]
+pub(crate) fn skip_unclaimed(backend: &dyn Backend, what: &str) {
+    eprintln!("skipped: backend {} does not claim: {what}", backend.capabilities().backend);
 }
 
-/// A sandbox with nothing in particular.
+/// Creates a sandbox with the default spec.
 pub(crate) async fn sandbox(backend: &dyn Backend) -> Arc<dyn Sandbox> {
     backend.create(SandboxSpec::default()).await.unwrap()
 }
 
-/// A request for a script.
+/// Request for a shell script.
 pub(crate) fn script(text: &str) -> ExecRequest {
     ExecRequest::new(["sh", "-c", text])
 }
 
-/// Runs a script to its end, whatever that is.
+/// Runs a script and returns its outcome.
 pub(crate) async fn sh(sandbox: &dyn Sandbox, text: &str) -> ExecOutcome {
     sandbox.exec(script(text)).await.unwrap()
 }
@@ -58,8 +58,8 @@ pub(crate) async fn read(sandbox: &dyn Sandbox, text: &str) -> String {
     outcome.stdout
 }
 
-/// Whether there is something at a path inside.
-pub(crate) async fn is_there(sandbox: &dyn Sandbox, path: &str) -> bool {
+/// Whether a path exists in the sandbox.
+pub(crate) async fn path_exists(sandbox: &dyn Sandbox, path: &str) -> bool {
     let outcome = sandbox.exec(ExecRequest::new(["test", "-e", path])).await.unwrap();
     match outcome.exit_code {
         Some(0) => true,
@@ -68,7 +68,7 @@ pub(crate) async fn is_there(sandbox: &dyn Sandbox, path: &str) -> bool {
     }
 }
 
-/// Everything that a command still prints on stdout, and how it ends.
+/// Reads the remaining stdout of a command and its outcome.
 pub(crate) async fn finish(process: &mut dyn Process) -> (String, ExecOutcome) {
     let mut stdout = Vec::new();
     loop {
@@ -80,7 +80,7 @@ pub(crate) async fn finish(process: &mut dyn Process) -> (String, ExecOutcome) {
     }
 }
 
-/// Reads stdout until it has so many bytes or more.
+/// Reads stdout until it has at least `count` bytes.
 pub(crate) async fn read_at_least(process: &mut dyn Process, count: usize) -> String {
     let mut stdout = Vec::new();
     while stdout.len() < count {
@@ -92,7 +92,7 @@ pub(crate) async fn read_at_least(process: &mut dyn Process, count: usize) -> St
     String::from_utf8(stdout).unwrap()
 }
 
-/// An error of creating or running something; the handles in the other case cannot be printed.
+/// Unwraps the error of a result whose success value has no `Debug`.
 #[track_caller]
 pub(crate) fn error<T>(result: Result<T, SandboxError>) -> SandboxError {
     match result {
@@ -101,14 +101,14 @@ pub(crate) fn error<T>(result: Result<T, SandboxError>) -> SandboxError {
     }
 }
 
-/// An error that names the path it is about.
+/// Asserts that the result is an error that names the path.
 #[track_caller]
 pub(crate) fn names<T>(result: Result<T, SandboxError>, path: &Path) {
     let text = error(result).to_string();
     assert!(text.contains(&path.display().to_string()), "{text:?} does not name {}", path.display());
 }
 
-/// Waits for all of them at once.
+/// Awaits all futures concurrently.
 pub(crate) async fn all<T>(futures: impl IntoIterator<Item = impl Future<Output = T>>) -> Vec<T> {
     let mut pending: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Archives, honest and not: the names are written as they are given, which the `tar` crate would refuse.
+//! Valid and malicious archives: names are written unchecked, which the `tar` crate would refuse.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -7,9 +7,9 @@ use std::path::Path;
 use menace_sandbox::{Sandbox, SandboxError};
 use tar::{Archive, Builder, EntryType, Header};
 
-/// What an archive has under a name.
+/// Entry of an archive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Item {
+pub(crate) enum ArchiveItem {
     Directory,
     File(Vec<u8>),
     Executable(Vec<u8>),
@@ -17,22 +17,22 @@ pub(crate) enum Item {
     HardLink(String),
 }
 
-impl Item {
+impl ArchiveItem {
     pub(crate) fn text(text: &str) -> Self {
         Self::File(text.as_bytes().to_vec())
     }
 }
 
-/// The bytes of an archive.
-pub(crate) fn tarball(items: &[(&str, Item)]) -> Vec<u8> {
+/// Serializes an archive.
+pub(crate) fn tarball(items: &[(&str, ArchiveItem)]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (name, item) in items {
         let (kind, mode, content, target) = match item {
-            Item::Directory => (EntryType::Directory, 0o755, &[][..], None),
-            Item::File(bytes) => (EntryType::Regular, 0o644, bytes.as_slice(), None),
-            Item::Executable(bytes) => (EntryType::Regular, 0o755, bytes.as_slice(), None),
-            Item::Link(target) => (EntryType::Symlink, 0o777, &[][..], Some(target)),
-            Item::HardLink(target) => (EntryType::Link, 0o644, &[][..], Some(target)),
+            ArchiveItem::Directory => (EntryType::Directory, 0o755, &[][..], None),
+            ArchiveItem::File(bytes) => (EntryType::Regular, 0o644, bytes.as_slice(), None),
+            ArchiveItem::Executable(bytes) => (EntryType::Regular, 0o755, bytes.as_slice(), None),
+            ArchiveItem::Link(target) => (EntryType::Symlink, 0o777, &[][..], Some(target)),
+            ArchiveItem::HardLink(target) => (EntryType::Link, 0o644, &[][..], Some(target)),
         };
         let mut header = Header::new_gnu();
         header.set_entry_type(kind);
@@ -53,31 +53,36 @@ pub(crate) fn tarball(items: &[(&str, Item)]) -> Vec<u8> {
 pub(crate) async fn put(
     sandbox: &dyn Sandbox,
     directory: &str,
-    items: &[(&str, Item)],
+    items: &[(&str, ArchiveItem)],
 ) -> Result<(), SandboxError> {
     sandbox.put(Path::new(directory), &mut tarball(items).as_slice()).await
 }
 
-/// What a sandbox has at a path, by the names in the archive.
-pub(crate) async fn get(sandbox: &dyn Sandbox, path: &str) -> Result<BTreeMap<String, Item>, SandboxError> {
+/// Packs a path of a sandbox and returns the entries by their names.
+pub(crate) async fn get(
+    sandbox: &dyn Sandbox,
+    path: &str,
+) -> Result<BTreeMap<String, ArchiveItem>, SandboxError> {
     let mut bytes = Vec::new();
     sandbox.get(Path::new(path), &mut bytes).await?;
     let mut archive = Archive::new(bytes.as_slice());
     Ok(archive.entries().unwrap().map(|entry| item(&mut entry.unwrap())).collect())
 }
 
-fn item(entry: &mut tar::Entry<'_, impl Read>) -> (String, Item) {
+fn item(entry: &mut tar::Entry<'_, impl Read>) -> (String, ArchiveItem) {
     let name = entry.path().unwrap().to_str().unwrap().trim_end_matches('/').to_owned();
     let is_executable = entry.header().mode().unwrap() & 0o111 != 0;
     let item = match entry.header().entry_type() {
-        EntryType::Directory => Item::Directory,
-        EntryType::Symlink => Item::Link(entry.link_name().unwrap().unwrap().to_str().unwrap().to_owned()),
+        EntryType::Directory => ArchiveItem::Directory,
+        EntryType::Symlink => {
+            ArchiveItem::Link(entry.link_name().unwrap().unwrap().to_str().unwrap().to_owned())
+        }
         EntryType::Regular => {
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).unwrap();
-            if is_executable { Item::Executable(bytes) } else { Item::File(bytes) }
+            if is_executable { ArchiveItem::Executable(bytes) } else { ArchiveItem::File(bytes) }
         }
-        other => panic!("{name} is {other:?}"),
+        other => panic!("{name} has the entry type {other:?}"),
     };
     (name, item)
 }

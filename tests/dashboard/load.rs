@@ -1,12 +1,12 @@
-//! Many cells, and many who look.
+//! Many cells, and many watchers.
 
 use std::time::{Duration, Instant};
 
 use menace_store::{Run, RunState, Store};
 use serde_json::json;
 
-use crate::browser::{Looking, is_there};
-use crate::data::Shown;
+use crate::browser::{BrowserTests, is_browser_installed};
+use crate::data::DashboardProcess;
 
 const SCENARIOS: [&str; 10] = [
     "normal",
@@ -21,8 +21,8 @@ const SCENARIOS: [&str; 10] = [
     "latency",
 ];
 
-/// A run with so many sections under ten scenarios. It was never made: it is there to be large.
-async fn large(data: &std::path::Path, sections: usize) {
+/// Stores a fabricated run with many sections under ten scenarios.
+async fn store_large_run(data: &std::path::Path, sections: usize) {
     let store = Store::open("sqlite:///menace.db", data).await.unwrap();
     let id: menace_model::ids::RunId = "r_01kbz7q3m9x4vt".parse().unwrap();
     let cells: Vec<serde_json::Value> = (0..sections)
@@ -54,25 +54,25 @@ async fn large(data: &std::path::Path, sections: usize) {
 }
 
 #[tokio::test]
-async fn of_ten_thousand_rows_only_those_that_are_seen_are_in_the_page() {
-    if !is_there() {
+async fn only_visible_rows_of_ten_thousand_are_rendered() {
+    if !is_browser_installed() {
         return;
     }
     for sections in [1_000, 10_000] {
         let directory = tempfile::tempdir().unwrap();
-        large(directory.path(), sections).await;
-        let shown = Shown::of(directory.path(), &[]);
-        Looking::start(&[("many", &format!("http://{}", shown.address))]).end();
+        store_large_run(directory.path(), sections).await;
+        let shown = DashboardProcess::of(directory.path(), &[]);
+        BrowserTests::start(&[("many", &format!("http://{}", shown.address))]).end();
     }
 }
 
 #[tokio::test]
-async fn all_who_look_are_told_and_the_database_is_asked_once_for_all() {
+async fn fifty_watchers_get_an_event_from_one_poll() {
     let directory = tempfile::tempdir().unwrap();
-    large(directory.path(), 1).await;
-    let shown = Shown::of(directory.path(), &[]);
+    store_large_run(directory.path(), 1).await;
+    let shown = DashboardProcess::of(directory.path(), &[]);
     let mut listeners: Vec<_> = (0..50).map(|_| shown.events(&[])).collect();
-    // The one who asks for all of them has to have begun.
+    // The task that polls for all watchers has to have started.
     tokio::time::sleep(Duration::from_millis(500)).await;
     let store = Store::open("sqlite:///menace.db", directory.path()).await.unwrap();
     let id = "r_01kbz7q3m9x4vt".parse().unwrap();
@@ -83,5 +83,5 @@ async fn all_who_look_are_told_and_the_database_is_asked_once_for_all() {
         assert_eq!(event["detail"]["cycle"], 7);
     }
     let took = told.elapsed();
-    assert!(took < Duration::from_secs(2), "the last of fifty heard it after {took:?}");
+    assert!(took < Duration::from_secs(2), "the last of fifty watchers got the event after {took:?}");
 }

@@ -1,6 +1,6 @@
 //! The dashboard from outside: its endpoints over a real data directory, and its pages in a real browser.
-#![expect(clippy::unwrap_used, reason = "a panic is how a test says that something is wrong")]
-#![expect(clippy::print_stderr, reason = "what is skipped and how long things took is said")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
+#![expect(clippy::print_stderr, reason = "tests report skips and timings")]
 
 mod browser;
 mod data;

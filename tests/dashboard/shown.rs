@@ -1,31 +1,31 @@
-//! What endpoints say about a loop that ended.
+//! Responses of the endpoints about a finished run.
 
 use menace_tests::http::ask;
 use serde_json::{Value, json};
 
-use crate::data::{ELEMENT, Finished, Shown};
+use crate::data::{DashboardProcess, ELEMENT, FinishedRun};
 
 #[test]
-fn everything_that_a_loop_wrote_down_is_there() {
-    let finished = Finished::watched(while_it_runs);
-    let shown = Shown::of(&finished.data(), &[]);
+fn everything_that_a_run_stored_is_served() {
+    let finished = FinishedRun::with_dashboard(check_running);
+    let shown = DashboardProcess::of(&finished.data(), &[]);
     let about = shown.json("/api/dashboard/about");
     assert_eq!((&about["missing"]["runs"], &about["missing"]["history"]), (&Value::Null, &Value::Null));
     assert!(about["missing"]["sandboxes"].as_str().unwrap().contains("menace serve"));
-    let run = the_loop(&shown);
-    let calls = the_cycle(&shown, &run);
-    the_cells(&shown, &calls);
-    the_failure(&shown, &calls);
-    the_patches(&shown, &run);
-    the_history(&shown, &finished);
-    the_modules(&shown);
-    the_events(&shown, &run);
-    the_seeds(&shown);
+    let run = check_run(&shown);
+    let calls = check_cycle(&shown, &run);
+    check_cells(&shown, &calls);
+    check_failure(&shown, &calls);
+    check_patches(&shown, &run);
+    check_history(&shown, &finished);
+    check_modules(&shown);
+    check_events(&shown, &run);
+    check_seeds(&shown);
 }
 
-/// The dashboard beside a loop shows how far it is, and tells what happens until it ends.
-fn while_it_runs(shown: &Shown) {
-    let run = the_last(shown);
+/// Checks that the dashboard of a running run shows its progress and streams events until the cycle ends.
+fn check_running(shown: &DashboardProcess) {
+    let run = latest_run(shown);
     let view = shown.json(&format!("/api/dashboard/runs/{run}"));
     assert_eq!((&view["state"], &view["kind"]), (&json!("running"), &json!("auto")));
     assert!(
@@ -43,7 +43,7 @@ fn while_it_runs(shown: &Shown) {
     );
 }
 
-fn the_last(shown: &Shown) -> String {
+fn latest_run(shown: &DashboardProcess) -> String {
     let runs = shown.json("/api/dashboard/runs");
     runs["runs"].as_array().unwrap().iter().find(|run| run["kind"] == "auto").unwrap()["id"]
         .as_str()
@@ -51,7 +51,7 @@ fn the_last(shown: &Shown) -> String {
         .to_owned()
 }
 
-fn the_loop(shown: &Shown) -> String {
+fn check_run(shown: &DashboardProcess) -> String {
     let runs = shown.json("/api/dashboard/runs");
     let runs = runs["runs"].as_array().unwrap().clone();
     let own = runs.iter().find(|run| run["kind"] == "auto").unwrap();
@@ -62,7 +62,7 @@ fn the_loop(shown: &Shown) -> String {
     id
 }
 
-fn the_cycle(shown: &Shown, run: &str) -> String {
+fn check_cycle(shown: &DashboardProcess, run: &str) -> String {
     let view = shown.json(&format!("/api/dashboard/runs/{run}"));
     assert_eq!((&view["state"], &view["progress"]["stage"]["name"]), (&json!("finished"), &json!("ended")));
     assert!(view["stopped"].as_str().unwrap().contains("cycles were wanted") || view["stopped"].is_string());
@@ -78,13 +78,13 @@ fn the_cycle(shown: &Shown, run: &str) -> String {
     cycle["run"].as_str().unwrap().to_owned()
 }
 
-fn the_cells(shown: &Shown, calls: &str) {
+fn check_cells(shown: &DashboardProcess, calls: &str) {
     let matrix = shown.json(&format!("/api/dashboard/runs/{calls}/matrix"));
     let sections: Vec<&str> =
         matrix["sections"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
     assert!(sections.contains(&"shop:mean") && sections.contains(&"evil:evil_lookup"), "{sections:?}");
     assert_eq!(matrix["is_final"], true);
-    // Every cell is the same as in the report of the run itself.
+    // Every cell is the same as in the report of the run.
     let evil = sections.iter().position(|name| *name == "evil:evil_lookup").unwrap();
     let cell =
         shown.json(&format!("/api/dashboard/runs/{calls}/cell?section=evil:evil_lookup&scenario=normal"));
@@ -93,13 +93,13 @@ fn the_cells(shown: &Shown, calls: &str) {
     let normal = columns.iter().position(|name| name.as_str().unwrap().starts_with("normal")).unwrap();
     let is_it = |one: &&Value| one[0] == json!(evil) && one[1] == json!(normal);
     let short = matrix["cells"].as_array().unwrap().iter().find(is_it).unwrap();
-    assert_eq!((short[2].as_u64(), short[3].as_u64()), (Some(n), Some(0)), "it fails always");
+    assert_eq!((short[2].as_u64(), short[3].as_u64()), (Some(n), Some(0)), "every call fails");
     let void = matrix["cells"].as_array().unwrap().iter().find(|cell| cell[2] == 0).unwrap();
     let reason = usize::try_from(void[4].as_u64().unwrap()).unwrap();
-    assert!(matrix["reasons"][reason].as_str().unwrap().len() > 3, "a void cell says why");
+    assert!(matrix["reasons"][reason].as_str().unwrap().len() > 3, "a void cell has a reason");
 }
 
-fn the_failure(shown: &Shown, calls: &str) {
+fn check_failure(shown: &DashboardProcess, calls: &str) {
     let found = shown.json(&format!("/api/dashboard/runs/{calls}/cell?section=evil:evil_lookup"));
     let failure = &found["failures"][0];
     assert!(failure["message"].as_str().unwrap().contains(ELEMENT), "{failure}");
@@ -121,7 +121,7 @@ fn the_failure(shown: &Shown, calls: &str) {
     assert_eq!(shown.get(&format!("/api/dashboard/runs/{calls}/calls?kind=nonsense")).status, 422);
 }
 
-fn the_patches(shown: &Shown, run: &str) {
+fn check_patches(shown: &DashboardProcess, run: &str) {
     let ledger = shown.json(&format!("/api/dashboard/runs/{run}/patches"));
     let patches = ledger["patches"].as_array().unwrap();
     let kept = patches.iter().find(|patch| patch["state"] == "kept").unwrap();
@@ -136,7 +136,7 @@ fn the_patches(shown: &Shown, run: &str) {
         ask(&shown.address, "POST", &format!("{path}/decision"), &all, body.as_bytes())
     };
     let ours = [("X-Menace-Dashboard", "1")];
-    // A form of another page cannot send our header, and a page of another place may not send anything.
+    // A form of another page cannot send our header, and a page of another origin may not send anything.
     assert_eq!(decide("reverted", "x", &[]).status, 403);
     assert_eq!(decide("reverted", "x", &[ours[0], ("Origin", "http://evil.example")]).status, 403);
     assert_eq!(decide("reverted", " ", &ours).status, 422);
@@ -153,7 +153,7 @@ fn the_patches(shown: &Shown, run: &str) {
     );
 }
 
-fn the_history(shown: &Shown, finished: &Finished) {
+fn check_history(shown: &DashboardProcess, finished: &FinishedRun) {
     let roi = shown.json("/api/dashboard/roi");
     let stored: Value =
         serde_json::from_slice(&std::fs::read(finished.data().join("roi_history.json")).unwrap()).unwrap();
@@ -165,21 +165,21 @@ fn the_history(shown: &Shown, finished: &Finished) {
         (&series["source"], &series["points"][0]["value"]),
         (&json!("metrics.db"), &stored["metrics_history"]["reliability"][0])
     );
-    assert!(series["forecasts"]["unavailable"].is_string(), "nothing was expected of the first cycle");
+    assert!(series["forecasts"]["unavailable"].is_string(), "the first cycle has no forecast");
     let of_module = shown.json("/api/dashboard/metrics/roi?module=shop.py&scenario=normal");
     assert_eq!(of_module["points"][0]["value"], stored["modules"]["shop.py"]["scenarios"]["normal"][0]);
-    // The same from the file alone.
+    // The same from `roi_history.json` without a database.
     let alone = tempfile::tempdir().unwrap();
     let file = finished.data().join("roi_history.json");
-    let other = Shown::of(alone.path(), &["--file", file.to_str().unwrap()]);
+    let other = DashboardProcess::of(alone.path(), &["--file", file.to_str().unwrap()]);
     assert_eq!(other.json("/roi"), shown.json("/roi"));
     assert_eq!(other.json("/api/dashboard/metrics/reliability")["source"], "roi_history.json");
     assert!(other.json("/api/dashboard/roi")["raroi"]["unavailable"].is_string());
     assert_eq!(other.get("/api/dashboard/runs").status, 404);
-    assert!(!alone.path().join("menace.db").exists(), "who looks makes nothing");
+    assert!(!alone.path().join("menace.db").exists(), "viewing must not create a database");
 }
 
-fn the_modules(shown: &Shown) {
+fn check_modules(shown: &DashboardProcess) {
     let graph = shown.json("/api/dashboard/modules");
     let paths: Vec<&str> =
         graph["modules"].as_array().unwrap().iter().map(|one| one["path"].as_str().unwrap()).collect();
@@ -191,21 +191,21 @@ fn the_modules(shown: &Shown) {
     assert!(paths.iter().any(|path| path.contains(ELEMENT)));
 }
 
-fn the_events(shown: &Shown, run: &str) {
+fn check_events(shown: &DashboardProcess, run: &str) {
     let events = shown.json(&format!("/api/dashboard/events?run={run}"));
     let events = events["events"].as_array().unwrap();
     assert_eq!(
         (&events[0]["kind"], &events[events.len() - 1]["kind"]),
         (&json!("cycle:began"), &json!("run:stopped"))
     );
-    // Who was cut off goes on where it was.
+    // A disconnected client resumes after the last event that it has seen.
     let seen = events[events.len() - 3]["id"].to_string();
     let mut stream = shown.events(&[("Last-Event-ID", &seen)]);
     let next = stream.next().unwrap().data;
     assert_eq!(next["id"], events[events.len() - 2]["id"]);
 }
 
-fn the_seeds(shown: &Shown) {
+fn check_seeds(shown: &DashboardProcess) {
     let roi = shown.json("/roi");
     assert_eq!(roi["roi"], json!([0.0]));
     assert_eq!(shown.json("/roi?scenario=normal")["roi"], json!([0.0]));

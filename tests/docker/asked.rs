@@ -1,4 +1,4 @@
-//! Asks an engine itself, so that nobody has to believe what menace says.
+//! Queries the engine directly, independent of menace.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use menace_sandbox::docker::DockerOptions;
 use serde_json::Value;
 
-/// All containers of an owner.
+/// Lists all containers of an owner.
 pub(crate) fn containers(options: &DockerOptions) -> Vec<Value> {
     let filter = format!("%7B%22label%22%3A%5B%22menace.owner%3D{}%22%5D%7D", options.owner);
     let answer = get(options, &format!("/containers/json?all=1&filters={filter}"));
     answer.as_array().unwrap().clone()
 }
 
-/// The container of a sandbox.
+/// Inspects the container of a sandbox.
 pub(crate) fn inspect(options: &DockerOptions, id: &str) -> Value {
     get(options, &format!("/containers/menace-{id}/json"))
 }

@@ -1,19 +1,19 @@
 #!/bin/bash
-# A base for the image of menace itself, of packages that this machine has installed: no network is needed.
-# usage: base.sh NAME; DOCKER_HOST says which engine gets it.
+# Builds a base image for menace itself from packages that are installed on this machine: no network is needed.
+# usage: base.sh NAME; DOCKER_HOST selects the engine.
 set -euo pipefail
 stage="$(mktemp --directory)"
 trap 'rm --recursive --force "$stage"' EXIT
 chmod 755 "$stage"
 
-# What Debian takes for granted is in no list of what is needed.
+# Essential packages are not listed as dependencies in Debian.
 essential="$(dpkg-query --show --showformat '${Essential} ${Package}\n' | sed --quiet 's/^yes //p')"
-# Some names are of what several packages provide.
+# Drop names of virtual packages.
 # shellcheck disable=SC2086
 packages="$(comm -12 <(dpkg-query --show --showformat '${Package}\n' | sort --unique) <(apt-cache depends --recurse --installed --no-recommends --no-suggests --no-conflicts --no-breaks --no-replaces \
   --no-enhances $essential ca-certificates git mount passwd python3 python3-pytest \
   | grep '^[a-z]' | sort --unique))"
-# What is below /bin and the like is below /usr, where those lead. Nobody reads the documents.
+# /bin, /sbin and /lib are links into /usr, so list their files there. Documentation is not needed.
 # shellcheck disable=SC2086
 dpkg-query --listfiles $packages \
   | sed --regexp-extended 's#^/(bin|sbin|lib|lib64)/#/usr/\1/#' \

@@ -1,4 +1,4 @@
-//! The engine: found, missing, gone, behind TLS.
+//! Connection to the engine: present, missing, lost, behind TLS.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,7 +8,7 @@ use menace_model::sandbox::{ExecRequest, SandboxSpec, User};
 use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_sandbox::{Backend, SandboxError};
 
-use crate::proxy::Proxy;
+use crate::proxy::EngineProxy;
 use crate::{PROMPT, connect, read, with_engine};
 
 fn problem<T>(result: Result<T, SandboxError>) -> String {
@@ -19,7 +19,7 @@ fn problem<T>(result: Result<T, SandboxError>) -> String {
 }
 
 #[test]
-fn without_an_engine_there_is_an_error_with_a_hint() {
+fn a_missing_engine_is_an_error_with_a_hint() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let options = DockerOptions::from_environment("test");
@@ -36,7 +36,7 @@ fn without_an_engine_there_is_an_error_with_a_hint() {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_refused() {
+fn a_missing_image_is_refused() {
     with_engine(|options| async move {
         let spec = SandboxSpec { image: Some("no-such-image:1".into()), ..SandboxSpec::default() };
         let text = problem(connect(&options).await.create(spec).await);
@@ -45,7 +45,7 @@ fn an_image_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_container_that_somebody_removed_is_gone() {
+fn an_externally_removed_container_is_gone() {
     with_engine(|options| async move {
         let sandbox = connect(&options).await.create(SandboxSpec::default()).await.unwrap();
         let mut process = sandbox.spawn(ExecRequest::new(["sleep", "100"])).await.unwrap();
@@ -67,11 +67,11 @@ fn a_container_that_somebody_removed_is_gone() {
 }
 
 #[test]
-fn an_engine_that_goes_away_is_an_error_and_no_hang() {
+fn a_lost_engine_is_an_error_not_a_hang() {
     with_engine(|options| async move {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("engine.sock");
-        let proxy = Proxy::at(&socket, &options.host);
+        let proxy = EngineProxy::at(&socket, &options.host);
         let cut_off = DockerOptions { host: format!("unix://{}", socket.display()), ..options.clone() };
         let backend = connect(&cut_off).await;
         let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
@@ -90,10 +90,10 @@ fn an_engine_that_goes_away_is_an_error_and_no_hang() {
 }
 
 #[test]
-fn an_engine_behind_tls_serves_those_who_have_a_certificate() {
+fn an_engine_behind_tls_accepts_client_certificates() {
     with_engine(|options| async move {
         let directory = tempfile::tempdir().unwrap();
-        let (_proxy, port) = Proxy::with_tls(directory.path(), &options.host).await;
+        let (_proxy, port) = EngineProxy::with_tls(directory.path(), &options.host).await;
         let host = format!("tcp://localhost:{port}");
         let with =
             DockerOptions { host: host.clone(), tls: Some(directory.path().to_owned()), ..options.clone() };
@@ -110,10 +110,10 @@ fn an_engine_behind_tls_serves_those_who_have_a_certificate() {
 }
 
 #[test]
-fn root_inside_is_root_only_where_users_are_mapped() {
+fn root_in_a_container_has_no_capabilities_and_is_mapped() {
     with_engine(|options| async move {
         let spec = SandboxSpec { user: User { uid: 0, gid: 0 }, ..SandboxSpec::default() };
-        // The engine of the tests maps users.
+        // The engine of the tests runs with `--userns-remap`.
         let sandbox = connect(&options).await.create(spec).await.unwrap();
         assert_eq!(
             read(&*sandbox, "id -u; grep CapEff /proc/self/status").await,

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use menace_sandbox::docker::DockerOptions;
-use menace_tests::{Invocation, Outcome, docker_options};
+use menace_tests::{InvocationOutcome, MenaceInvocation, docker_options};
 use serde_json::{Value, json};
 
-/// Two presets, one of them with little of a processor, and one that no container can keep.
+/// Two presets, one of them with a small CPU share, and one whose limits no container can enforce.
 const PRESETS: &str = r#"[
     {"SCENARIO_NAME": "normal"},
     {"SCENARIO_NAME": "hostile_input", "FAILURE_MODES": ["hostile_input"], "CPU_LIMIT": "0.5"},
@@ -22,8 +22,8 @@ fn repository(home: &Path) {
     fs::write(home.join("presets.json"), PRESETS).unwrap();
 }
 
-fn run(home: &Path, host: &str, image: &str) -> Outcome {
-    Invocation::new(home, home)
+fn run(home: &Path, host: &str, image: &str) -> InvocationOutcome {
+    MenaceInvocation::new(home, home)
         .arguments(["run", "repository", "--preset-file", "presets.json", "--only-these-presets", "--json"])
         .variable("SANDBOX_DOCKER", "1")
         .variable("DOCKER_HOST", host)
@@ -32,7 +32,7 @@ fn run(home: &Path, host: &str, image: &str) -> Outcome {
         .run()
 }
 
-/// What the engine has of runs, with the labels of ours.
+/// Containers of runs that the engine has, by menace's labels.
 fn left(options: &DockerOptions) -> String {
     use std::io::{Read, Write};
     let mut socket =
@@ -45,7 +45,7 @@ fn left(options: &DockerOptions) -> String {
 }
 
 #[test]
-fn each_preset_runs_in_a_container_and_one_history_has_them_all() {
+fn each_preset_runs_in_a_container_and_shares_one_history() {
     let Some(options) = docker_options() else { return };
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path();
@@ -56,7 +56,7 @@ fn each_preset_runs_in_a_container_and_one_history_has_them_all() {
     let states: Vec<&Value> = report["presets"].as_array().unwrap().iter().map(|one| &one["state"]).collect();
     assert_eq!(states, ["measured", "measured", "void"], "{report}");
     assert!(report["presets"][2]["reason"].as_str().unwrap().contains("192 MiB"), "{report}");
-    assert_eq!(report["diagnostics"], json!({}), "nothing went wrong");
+    assert_eq!(report["diagnostics"], json!({}), "there are no diagnostics");
     let found = &report["presets"][0]["report"]["failures"][0];
     assert_eq!((&found["exception"], &found["path"]), (&json!("ZeroDivisionError"), &json!("halves.py")));
 
@@ -76,14 +76,14 @@ fn each_preset_runs_in_a_container_and_one_history_has_them_all() {
 }
 
 #[test]
-fn an_engine_that_is_not_there_is_tried_again_and_then_said() {
+fn a_missing_engine_is_retried_and_then_reported() {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path();
     repository(home);
     fs::write(home.join("presets.json"), r#"[{"SCENARIO_NAME": "normal"}]"#).unwrap();
     let began = Instant::now();
     let ran = run(home, "unix:///nowhere/docker.sock", "any");
-    // Half a second, one and two.
+    // Back-off delays of 0.5 s, 1 s and 2 s.
     assert!(began.elapsed() >= Duration::from_millis(3500), "{:?}", began.elapsed());
     let report = ran.exits_with(3).json();
     let error = report["diagnostics"]["docker_error"].as_str().unwrap();
@@ -97,7 +97,7 @@ fn an_engine_that_is_not_there_is_tried_again_and_then_said() {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_not_tried_again() {
+fn a_missing_image_is_not_retried() {
     let Some(options) = docker_options() else { return };
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path();

@@ -1,4 +1,4 @@
-//! What can be done with a container that runs.
+//! Operations on a running container.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,8 @@ use crate::{PROMPT, connect, put, read, with_engine};
 async fn until(process: &mut dyn Process, text: &str) -> String {
     let mut printed = String::new();
     while !printed.contains(text) {
-        match tokio::time::timeout(PROMPT, process.next()).await.expect("it prints").unwrap() {
+        match tokio::time::timeout(PROMPT, process.next()).await.expect("the command prints in time").unwrap()
+        {
             Event::Stdout(bytes) => printed.push_str(&String::from_utf8_lossy(&bytes)),
             other => panic!("expected {text:?} after {printed:?}: {other:?}"),
         }
@@ -24,7 +25,7 @@ async fn until(process: &mut dyn Process, text: &str) -> String {
 }
 
 #[test]
-fn a_terminal_has_a_size_that_changes() {
+fn a_terminal_can_be_resized() {
     with_engine(|options| async move {
         let sandbox = connect(&options).await.create(SandboxSpec::default()).await.unwrap();
         let size = |columns, rows| TerminalSize { columns, rows };
@@ -45,10 +46,10 @@ fn a_terminal_has_a_size_that_changes() {
 }
 
 #[test]
-fn a_program_that_listens_is_reached_without_a_network() {
+fn a_listening_program_is_reachable_without_a_network() {
     with_engine(|options| async move {
         let sandbox = connect(&options).await.create(SandboxSpec::default()).await.unwrap();
-        let nobody = sandbox.connect(8123).await.err().expect("nobody listens");
+        let nobody = sandbox.connect(8123).await.err().expect("no program listens yet");
         assert!(matches!(nobody, SandboxError::Port { port: 8123, .. }), "{nobody}");
         let server = "import socket\nserver = socket.create_server(('127.0.0.1', 8123))\nprint('ready', flush=True)\n\
                       client, _ = server.accept()\nheard = b''\nwhile part := client.recv(65536): heard += part\n\
@@ -66,7 +67,7 @@ fn a_program_that_listens_is_reached_without_a_network() {
 }
 
 #[test]
-fn limits_change_while_it_runs() {
+fn limits_change_while_the_sandbox_runs() {
     with_engine(|options| async move {
         let sandbox = connect(&options).await.create(SandboxSpec::default()).await.unwrap();
         let change = LimitsChange { memory: Some(64 << 20), cpus: Some(0.5), pids: Some(20) };
@@ -102,7 +103,7 @@ fn stopping_ends_processes_and_keeps_files() {
 }
 
 #[test]
-fn files_have_any_name() {
+fn file_names_are_arbitrary() {
     with_engine(|options| async move {
         let sandbox = connect(&options).await.create(SandboxSpec::default()).await.unwrap();
         let names = ["-rf", "two\nlines", "größe", "*", " "];
@@ -128,7 +129,7 @@ fn files_have_any_name() {
 }
 
 #[test]
-fn what_happens_to_files_is_told() {
+fn file_events_are_reported() {
     with_engine(|options| async move {
         let sandbox = connect(&options).await.create(SandboxSpec::default()).await.unwrap();
         let mut watch = sandbox.watch(Path::new("/workspace")).await.unwrap();
@@ -137,7 +138,7 @@ fn what_happens_to_files_is_told() {
         assert_eq!((event.kind, event.path.as_str()), (FileEventKind::Created, "/workspace/file"));
         sandbox.destroy().await.unwrap();
         let end = async { while watch.next().await.is_some() {} };
-        tokio::time::timeout(PROMPT, end).await.expect("it ends with the sandbox");
+        tokio::time::timeout(PROMPT, end).await.expect("the event stream ends with the sandbox");
     });
 }
 
@@ -157,21 +158,21 @@ fn a_read_only_root_leaves_the_workspace_and_tmp() {
 }
 
 #[test]
-fn labels_of_the_owner_are_written_and_ours_cannot_be_forged() {
+fn caller_labels_are_stored_and_menace_labels_cannot_be_forged() {
     with_engine(|options| async move {
         let backend = connect(&options).await;
         let spec = |name: &str| SandboxSpec {
             labels: BTreeMap::from([(name.to_owned(), "value".to_owned())]),
             ..SandboxSpec::default()
         };
-        let refused = backend.create(spec("menace.owner")).await.err().expect("it is ours");
+        let refused = backend.create(spec("menace.owner")).await.err().expect("the label is reserved");
         assert!(matches!(refused, SandboxError::Refused { .. }), "{refused}");
         backend.create(spec("session")).await.unwrap().destroy().await.unwrap();
     });
 }
 
 #[test]
-fn commands_share_a_sandbox_and_one_that_is_timed_out_ends_alone() {
+fn a_timed_out_command_does_not_end_other_commands() {
     with_engine(|options| async move {
         let sandbox = connect(&options).await.create(SandboxSpec::default()).await.unwrap();
         let mut other = sandbox.spawn(ExecRequest::new(["sh", "-c", "echo ready; cat"])).await.unwrap();

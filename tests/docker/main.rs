@@ -1,4 +1,4 @@
-//! What only sandboxes made of containers have: an engine that goes away, containers that outlive menace, images.
+//! Tests specific to the Docker backend: an engine that becomes unreachable, containers that outlive menace, images.
 #![expect(
     clippy::unwrap_used,
     reason = "clippy allows it in test functions, and their helpers are no different"
@@ -23,21 +23,23 @@ use menace_sandbox::Sandbox;
 use menace_sandbox::docker::{DockerBackend, DockerOptions};
 use menace_tests::docker_options;
 
-/// How long something is given to happen that should happen at once.
+/// Deadline for things that should happen immediately.
 const PROMPT: Duration = Duration::from_secs(20);
 
-/// Runs a test, if there is an engine for it.
+/// Runs a test if an engine is available.
 fn with_engine<F: Future<Output = ()>>(test: impl FnOnce(DockerOptions) -> F) {
     let Some(options) = docker_options() else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async { tokio::time::timeout(PROMPT * 3, test(options)).await.expect("it hangs") });
+    runtime.block_on(async {
+        tokio::time::timeout(PROMPT * 3, test(options)).await.expect("the test finishes in time")
+    });
 }
 
 async fn connect(options: &DockerOptions) -> DockerBackend {
     DockerBackend::connect(options).await.unwrap()
 }
 
-/// What a script prints, which has to succeed.
+/// Runs a script that has to succeed and returns its stdout.
 async fn read(sandbox: &dyn Sandbox, text: &str) -> String {
     let outcome = sandbox.exec(ExecRequest::new(["sh", "-c", text])).await.unwrap();
     assert_eq!(outcome.exit_code, Some(0), "{text}: {outcome:?}");

@@ -1,4 +1,4 @@
-//! How long things take, beside Docker's own client. It asserts nothing and is run by hand:
+//! Latency beside Docker's own client. It asserts nothing and is run by hand:
 //! `cargo nextest run --package menace-tests --test docker --run-ignored only --no-capture`.
 
 use std::process::{Command, Stdio};
@@ -13,7 +13,7 @@ const ROUNDS: usize = 20;
 
 #[test]
 #[ignore = "it measures and asserts nothing"]
-fn beside_the_client_of_docker() {
+fn latency_beside_the_docker_client() {
     with_engine(|options| async move {
         let backend = connect(&options).await;
         let mut took: Vec<(&str, Vec<Duration>)> = Vec::new();

@@ -1,4 +1,4 @@
-//! Containers that wait: given out once, with the limits that are asked for, and removed when nobody needs them.
+//! The container pool: containers are used once, with the requested limits, and removed when idle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -15,16 +15,16 @@ use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use crate::asked::{containers, docker, inspect};
-use crate::proxy::Proxy;
+use crate::proxy::EngineProxy;
 use crate::{PROMPT, connect, read, with_engine};
 
-/// Hears what happens.
-struct Recorder {
+/// Records pool events.
+struct PoolEventRecorder {
     heard: UnboundedSender<PoolEvent>,
     keep: Mutex<BTreeSet<String>>,
 }
 
-impl PoolObserver for Recorder {
+impl PoolObserver for PoolEventRecorder {
     fn happened(&self, event: PoolEvent) {
         drop(self.heard.send(event));
     }
@@ -34,30 +34,30 @@ impl PoolObserver for Recorder {
     }
 }
 
-/// A backend of an owner of its own, and what happens there.
-struct Pooled {
+/// A backend with its own owner, and its recorded events.
+struct PooledBackend {
     backend: DockerBackend,
     options: DockerOptions,
-    recorder: Arc<Recorder>,
+    recorder: Arc<PoolEventRecorder>,
     heard: UnboundedReceiver<PoolEvent>,
 }
 
-impl Pooled {
+impl PooledBackend {
     async fn new(options: &DockerOptions, name: &str, pool: PoolOptions) -> Self {
         let options = DockerOptions { owner: format!("{name}-{}", std::process::id()), ..options.clone() };
         let (sender, heard) = unbounded_channel();
-        let recorder = Arc::new(Recorder { heard: sender, keep: Mutex::default() });
+        let recorder = Arc::new(PoolEventRecorder { heard: sender, keep: Mutex::default() });
         let backend =
             DockerBackend::connect_with_pool(&options, pool, Arc::clone(&recorder) as _).await.unwrap();
         Self { backend, options, recorder, heard }
     }
 
-    /// Waits until something happens that is asked for.
+    /// Waits for an event that `is_it` accepts.
     async fn until<T>(&mut self, what: &str, is_it: impl Fn(&PoolEvent) -> Option<T>) -> T {
         let mut before = Vec::new();
         let found = async {
             loop {
-                let event = self.heard.recv().await.expect("the recorder lives");
+                let event = self.heard.recv().await.expect("the recorder is alive");
                 if let Some(found) = is_it(&event) {
                     return found;
                 }
@@ -65,7 +65,7 @@ impl Pooled {
             }
         };
         let found = tokio::time::timeout(PROMPT, found).await;
-        found.unwrap_or_else(|_| panic!("{what} did not happen after {before:?}"))
+        found.unwrap_or_else(|_| panic!("{what} did not occur after {before:?}"))
     }
 
     async fn until_waiting(&mut self, count: usize) {
@@ -83,7 +83,7 @@ impl Pooled {
         self.until(&format!("a removal, {why:?}"), is_it).await
     }
 
-    /// Sandboxes whose containers are there and wait.
+    /// Sandbox ids of the containers that wait in the pool.
     fn waiting(&self) -> Vec<String> {
         let all = containers(&self.options);
         let waiting = all.iter().filter(|one| one["Labels"]["menace_sandbox_pool"] == "1");
@@ -100,9 +100,9 @@ fn limits(memory: u64, cpus: f64, pids: u64) -> Limits {
 }
 
 #[test]
-fn the_next_sandbox_is_one_that_waited_and_has_what_is_asked_for() {
+fn a_pooled_container_is_used_with_the_requested_spec() {
     with_engine(|options| async move {
-        let mut pooled = Pooled::new(&options, "warm", one()).await;
+        let mut pooled = PooledBackend::new(&options, "warm", one()).await;
         let usual = SandboxSpec { limits: limits(256 << 20, 1.0, 100), ..SandboxSpec::default() };
         let first = pooled.backend.create(usual.clone()).await.unwrap();
         pooled.until_waiting(1).await;
@@ -130,17 +130,20 @@ fn the_next_sandbox_is_one_that_waited_and_has_what_is_asked_for() {
         assert!(containers(&pooled.options).iter().all(|one| one["Labels"]["menace.sandbox"] != *taken));
         pooled.until_waiting(1).await;
         let third = pooled.backend.create(usual).await.unwrap();
-        assert_ne!(third.id(), taken, "nobody gets what somebody had");
+        assert_ne!(third.id(), taken, "a used container must not be given out again");
         assert_eq!(read(&*third, "ls -A").await, "");
     });
 }
 
 #[test]
-fn files_of_the_host_are_put_into_one_that_waited() {
+fn host_files_are_copied_into_a_pooled_container() {
     with_engine(|options| async move {
-        let mut pooled =
-            Pooled::new(&options, "files", PoolOptions { usual: Some(SandboxSpec::default()), ..one() })
-                .await;
+        let mut pooled = PooledBackend::new(
+            &options,
+            "files",
+            PoolOptions { usual: Some(SandboxSpec::default()), ..one() },
+        )
+        .await;
         pooled.until_waiting(1).await;
         let waiting = pooled.waiting();
         let directory = tempfile::tempdir().unwrap();
@@ -155,43 +158,41 @@ fn files_of_the_host_are_put_into_one_that_waited() {
 }
 
 #[test]
-fn what_waits_too_long_or_is_not_well_goes() {
+fn idle_and_unhealthy_containers_are_removed() {
     with_engine(|options| async move {
         let usual = Some(SandboxSpec::default());
         let pool = PoolOptions { usual: usual.clone(), idle: Duration::ZERO, ..one() };
-        let mut idle = Pooled::new(&options, "idle", pool).await;
+        let mut idle = PooledBackend::new(&options, "idle", pool).await;
         idle.until_waiting(1).await;
         let waiting = idle.waiting();
         idle.backend.sweep().await.unwrap();
         assert_eq!(vec![idle.until_removed(Removal::Idle).await], waiting);
-        assert_eq!(
-            containers(&idle.options),
-            Vec::<Value>::new(),
-            "it is made again only for somebody who asks"
-        );
+        assert_eq!(containers(&idle.options), Vec::<Value>::new(), "it is replaced only on the next request");
 
         let pool = PoolOptions { usual: usual.clone(), lifetime: Duration::ZERO, ..one() };
-        let mut old = Pooled::new(&options, "lifetime", pool).await;
+        let mut old = PooledBackend::new(&options, "lifetime", pool).await;
         old.until_waiting(1).await;
         old.backend.sweep().await.unwrap();
         let gone = old.until_removed(Removal::Lifetime).await;
         old.until_waiting(1).await;
-        assert!(!old.waiting().contains(&gone), "another one waits in its place");
+        assert!(!old.waiting().contains(&gone), "another container waits in its place");
 
-        let mut ill = Pooled::new(&options, "unhealthy", PoolOptions { usual: usual.clone(), ..one() }).await;
+        let mut ill =
+            PooledBackend::new(&options, "unhealthy", PoolOptions { usual: usual.clone(), ..one() }).await;
         ill.until_waiting(1).await;
         let waiting = ill.waiting();
         ill.backend.sweep().await.unwrap();
-        assert_eq!(ill.waiting(), waiting, "what is well stays");
+        assert_eq!(ill.waiting(), waiting, "healthy containers stay");
         docker(&options, &["kill", &format!("menace-{}", waiting[0])]);
         ill.backend.sweep().await.unwrap();
         assert_eq!(vec![ill.until_removed(Removal::Unhealthy).await], waiting);
 
-        let mut large = Pooled::new(&options, "disk", PoolOptions { usual, disk: 64 << 10, ..one() }).await;
+        let mut large =
+            PooledBackend::new(&options, "disk", PoolOptions { usual, disk: 64 << 10, ..one() }).await;
         large.until_waiting(1).await;
         let name = format!("menace-{}", large.waiting()[0]);
         large.backend.sweep().await.unwrap();
-        assert_eq!(large.waiting().len(), 1, "an empty one is small enough");
+        assert_eq!(large.waiting().len(), 1, "an empty container is small enough");
         docker(&options, &["exec", &name, "sh", "-c", "head -c 300000 /dev/zero > /workspace/file"]);
         large.backend.sweep().await.unwrap();
         large.until_removed(Removal::Disk).await;
@@ -199,15 +200,15 @@ fn what_waits_too_long_or_is_not_well_goes() {
 }
 
 #[test]
-fn what_cannot_be_removed_is_killed_tried_again_and_told_of() {
+fn failed_removals_are_retried_and_reported() {
     with_engine(|options| async move {
         let directory = tempfile::tempdir().unwrap();
         let (socket, refusals) = (directory.path().join("engine.sock"), Arc::new(AtomicU32::new(1)));
-        Proxy::refusing(&socket, &options.host, &refusals);
+        EngineProxy::refusing(&socket, &options.host, &refusals);
         let through = DockerOptions { host: format!("unix://{}", socket.display()), ..options.clone() };
         let usual = Some(SandboxSpec::default());
         let pool = PoolOptions { usual, idle: Duration::ZERO, alert_threshold: 2, ..one() };
-        let mut stuck = Pooled::new(&through, "stuck", pool.clone()).await;
+        let mut stuck = PooledBackend::new(&through, "stuck", pool.clone()).await;
         stuck.until_waiting(1).await;
         let waiting = stuck.waiting();
         stuck.backend.sweep().await.unwrap();
@@ -219,10 +220,10 @@ fn what_cannot_be_removed_is_killed_tried_again_and_told_of() {
         assert_eq!(vec![stuck.until_removed(Removal::Idle).await], waiting);
         drop(stuck);
 
-        let mut held = Pooled::new(&through, "held", pool).await;
+        let mut held = PooledBackend::new(&through, "held", pool).await;
         held.until_waiting(1).await;
         let waiting = held.waiting();
-        // Each attempt asks twice: politely, and once it was killed.
+        // Each attempt asks twice: once to remove it, and again after it was killed.
         refusals.store(4, Ordering::SeqCst);
         for expected in [(1, false), (2, true)] {
             held.backend.sweep().await.unwrap();
@@ -236,19 +237,19 @@ fn what_cannot_be_removed_is_killed_tried_again_and_told_of() {
             assert_eq!(failed.await, expected);
         }
         held.backend.sweep().await.unwrap();
-        assert_eq!(vec![held.until_removed(Removal::Idle).await], waiting, "it is not forgotten");
+        assert_eq!(vec![held.until_removed(Removal::Idle).await], waiting, "the removal is retried later");
     });
 }
 
 #[test]
-fn networks_of_ours_that_nobody_knows_are_removed_and_those_of_others_are_not() {
+fn only_stale_networks_of_menace_are_removed() {
     with_engine(|options| async move {
         let mut pooled =
-            Pooled::new(&options, "networks", PoolOptions { lifetime: Duration::ZERO, ..one() }).await;
+            PooledBackend::new(&options, "networks", PoolOptions { lifetime: Duration::ZERO, ..one() }).await;
         let known = pooled.backend.create(SandboxSpec::default()).await.unwrap();
         let name = |what: &str| format!("{what}-{}", pooled.options.owner);
         let (ours, kept, others) = (name("lost"), name("kept"), name("other"));
-        // As those of a sandbox of ours are labelled; nobody knows a sandbox `lost`.
+        // Labelled like the network of a sandbox of this owner; no sandbox `lost` is known.
         let labels = inspect(&pooled.options, known.id())["Config"]["Labels"].clone();
         let make = |network: &str, change: (&str, &str)| {
             let mut labels: BTreeMap<String, String> = serde_json::from_value(labels.clone()).unwrap();
@@ -269,15 +270,19 @@ fn networks_of_ours_that_nobody_knows_are_removed_and_those_of_others_are_not() 
         docker(&options, &["network", "rm", &others]);
         let left =
             Command::new("docker").args(["--host", &options.host, "network", "inspect", &ours]).output();
-        assert!(!left.unwrap().status.success(), "it is still there");
+        assert!(!left.unwrap().status.success(), "the network must be removed");
     });
 }
 
 #[test]
-fn one_that_died_while_it_waited_is_given_to_nobody() {
+fn a_pooled_container_that_died_is_not_used() {
     with_engine(|options| async move {
-        let mut pooled =
-            Pooled::new(&options, "died", PoolOptions { usual: Some(SandboxSpec::default()), ..one() }).await;
+        let mut pooled = PooledBackend::new(
+            &options,
+            "died",
+            PoolOptions { usual: Some(SandboxSpec::default()), ..one() },
+        )
+        .await;
         pooled.until_waiting(1).await;
         let dead = pooled.waiting();
         docker(&options, &["rm", "--force", &format!("menace-{}", dead[0])]);
@@ -289,13 +294,13 @@ fn one_that_died_while_it_waited_is_given_to_nobody() {
 }
 
 #[test]
-fn an_image_that_is_missing_is_tried_again_later_and_later_and_counted() {
+fn a_missing_image_is_retried_with_backoff_and_counted() {
     with_engine(|options| async move {
         let directory = tempfile::tempdir().unwrap();
         let missing = SandboxSpec { image: Some("no-such-image:1".into()), ..SandboxSpec::default() };
         let pool =
             PoolOptions { usual: Some(missing), size: 1, ..PoolOptions::in_directory(directory.path()) };
-        let mut pooled = Pooled::new(&options, "failing", pool).await;
+        let mut pooled = PooledBackend::new(&options, "failing", pool).await;
         for (count, wait) in [(1, 500), (2, 1000)] {
             let failed = |event: &PoolEvent| match event {
                 PoolEvent::CreationFailed { image, failures, consecutive, backoff, problem, .. } => {
@@ -318,10 +323,10 @@ fn an_image_that_is_missing_is_tried_again_later_and_later_and_counted() {
 }
 
 #[test]
-fn those_that_wait_give_way_and_too_many_are_refused() {
+fn pooled_containers_make_room_and_too_many_are_refused() {
     with_engine(|options| async move {
         let pool = PoolOptions { most: 2, usual: Some(SandboxSpec::default()), ..one() };
-        let mut pooled = Pooled::new(&options, "most", pool).await;
+        let mut pooled = PooledBackend::new(&options, "most", pool).await;
         pooled.until_waiting(1).await;
         let waiting = pooled.waiting();
         let other = SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() };
@@ -329,10 +334,11 @@ fn those_that_wait_give_way_and_too_many_are_refused() {
         assert_eq!(
             vec![pooled.until_removed(Removal::GaveWay).await],
             waiting,
-            "another kind is asked for now"
+            "another spec is requested now"
         );
         let second = pooled.backend.create(other.clone()).await.unwrap();
-        let refused = pooled.backend.create(other.clone()).await.err().expect("there is no room");
+        let refused =
+            pooled.backend.create(other.clone()).await.err().expect("the container limit is reached");
         assert!(matches!(refused, SandboxError::Full { there: 2, most: 2 }), "{refused}");
         pooled.until("the limit", |event| (*event == PoolEvent::LimitReached).then_some(())).await;
         first.destroy().await.unwrap();
@@ -343,10 +349,10 @@ fn those_that_wait_give_way_and_too_many_are_refused() {
 }
 
 #[test]
-fn what_nobody_knows_is_reaped_and_nothing_else() {
+fn only_unknown_containers_are_removed() {
     with_engine(|options| async move {
         let mut pooled =
-            Pooled::new(&options, "reaped", PoolOptions { lifetime: Duration::ZERO, ..one() }).await;
+            PooledBackend::new(&options, "reaped", PoolOptions { lifetime: Duration::ZERO, ..one() }).await;
         let known = pooled.backend.create(SandboxSpec::default()).await.unwrap();
         pooled.until_waiting(1).await;
         let waiting = pooled.waiting();
@@ -370,12 +376,12 @@ fn what_nobody_knows_is_reaped_and_nothing_else() {
 }
 
 #[test]
-fn what_is_written_down_as_active_is_removed_by_the_next_one() {
+fn the_next_process_removes_recorded_containers() {
     with_engine(|options| async move {
         let directory = tempfile::tempdir().unwrap();
         let active = |path: &Path| std::fs::read_to_string(path.join("active_containers.json")).unwrap();
         let pool = PoolOptions { size: 1, ..PoolOptions::in_directory(directory.path()) };
-        let mut first = Pooled::new(&options, "active", pool.clone()).await;
+        let mut first = PooledBackend::new(&options, "active", pool.clone()).await;
         let sandbox = first.backend.create(SandboxSpec::default()).await.unwrap();
         let kept =
             first.backend.create(SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() });
@@ -386,9 +392,9 @@ fn what_is_written_down_as_active_is_removed_by_the_next_one() {
             text.contains(sandbox.id()) && text.contains(kept.id()) && text.contains(&first.waiting()[0]),
             "{text}"
         );
-        // A process that is killed drops nothing, and does not write down that anything is gone.
+        // A killed process runs no destructors, and does not record that its containers are gone.
         let (options, keep) = (first.options.clone(), BTreeSet::from([kept.id().to_owned()]));
-        let Pooled { backend, .. } = first;
+        let PooledBackend { backend, .. } = first;
         let copy = tempfile::tempdir().unwrap();
         std::fs::copy(
             directory.path().join("active_containers.json"),
@@ -396,14 +402,14 @@ fn what_is_written_down_as_active_is_removed_by_the_next_one() {
         )
         .unwrap();
         let (sender, mut heard) = unbounded_channel();
-        let recorder = Arc::new(Recorder { heard: sender, keep: Mutex::new(keep) });
+        let recorder = Arc::new(PoolEventRecorder { heard: sender, keep: Mutex::new(keep) });
         let pool = PoolOptions { size: 0, ..PoolOptions::in_directory(copy.path()) };
         let second = DockerBackend::connect_with_pool(&options, pool, recorder).await.unwrap();
         let mut removed = 0;
         while let Ok(event) = heard.try_recv() {
             removed += usize::from(matches!(event, PoolEvent::Removed { why: Removal::StaleContainer, .. }));
         }
-        assert!(removed >= 2, "the sandbox and the one that waited: {removed}");
+        assert!(removed >= 2, "the sandbox and the pooled container: {removed}");
         assert!(matches!(sandbox.stats().await, Err(SandboxError::Gone { .. })));
         assert_eq!(read(&*kept, "echo alive").await, "alive\n");
         drop((backend, second));
@@ -411,10 +417,11 @@ fn what_is_written_down_as_active_is_removed_by_the_next_one() {
 }
 
 #[test]
-fn nothing_waits_after_the_end() {
+fn no_pooled_container_remains_after_shutdown() {
     with_engine(|options| async move {
         let mut pooled =
-            Pooled::new(&options, "end", PoolOptions { usual: Some(SandboxSpec::default()), ..one() }).await;
+            PooledBackend::new(&options, "end", PoolOptions { usual: Some(SandboxSpec::default()), ..one() })
+                .await;
         pooled.until_waiting(1).await;
         pooled.backend.end().await;
         assert_eq!(containers(&pooled.options), Vec::<Value>::new());

@@ -1,4 +1,4 @@
-//! Something between menace and an engine that can be cut, and that can speak TLS where the engine does not.
+//! Proxy between menace and an engine that can be cut off, and that can add TLS.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,13 +13,13 @@ use tokio_rustls::rustls::RootCertStore;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use tokio_rustls::rustls::server::{ServerConfig, WebPkiClientVerifier};
 
-/// Passes on connections until it is cut.
-pub(crate) struct Proxy {
+/// Forwards connections until it is cut off.
+pub(crate) struct EngineProxy {
     tasks: Arc<Mutex<Vec<AbortHandle>>>,
 }
 
-impl Proxy {
-    /// At a socket of its own.
+impl EngineProxy {
+    /// Listens on a Unix socket.
     pub(crate) fn at(path: &Path, engine: &str) -> Self {
         let listener = UnixListener::bind(path).unwrap();
         let (proxy, engine) = (Self::new(), engine.to_owned());
@@ -33,8 +33,8 @@ impl Proxy {
         proxy
     }
 
-    /// At a socket of its own, which refuses to remove containers as often as is said there. It has a thread of its own for as
-    /// long as the test runs: who drops a sandbox waits for it without letting others go on.
+    /// Listens on a Unix socket and refuses the next `refusals` requests to remove a container. It runs on its own thread for
+    /// the whole test: dropping a sandbox blocks the thread of the runtime.
     pub(crate) fn refusing(path: &Path, engine: &str, refusals: &Arc<AtomicU32>) {
         let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -50,7 +50,7 @@ impl Proxy {
         });
     }
 
-    /// At a port, for those who have a certificate. The directory gets what they need.
+    /// Listens on a TCP port with TLS and client certificates, whose files are written to the directory.
     pub(crate) async fn with_tls(directory: &Path, engine: &str) -> (Self, u16) {
         let acceptor = acceptor(directory);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -77,7 +77,7 @@ impl Proxy {
         self.tasks.lock().unwrap().push(tokio::spawn(task).abort_handle());
     }
 
-    /// Ends all connections, and takes no more.
+    /// Closes all connections and accepts no more.
     pub(crate) fn cut(&self) {
         self.tasks.lock().unwrap().drain(..).for_each(|task| task.abort());
     }
@@ -85,14 +85,15 @@ impl Proxy {
 
 async fn pass_on(mut stream: impl AsyncRead + AsyncWrite + Unpin, engine: String) {
     let mut engine = UnixStream::connect(engine.trim_start_matches("unix://")).await.unwrap();
-    // Either side may go at any time.
+    // Either side may disconnect at any time.
     drop(copy_bidirectional(&mut stream, &mut engine).await);
 }
 
-/// What an engine says that cannot do something.
+/// Error response of an engine that cannot remove a container.
 const REFUSED: &[u8] = b"HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\nContent-Length: 29\r\n\r\n{\"message\":\"it is held fast\"}";
 
-/// A request to remove something has no body, so that it comes in one piece.
+/// Refuses a request to remove a container, or forwards the connection. Such a request has no body, so that it arrives in
+/// one piece.
 async fn refuse_or_pass_on(stream: UnixStream, engine: String, refusals: Arc<AtomicU32>) {
     let engine = UnixStream::connect(engine.trim_start_matches("unix://")).await.unwrap();
     let (mut from_caller, mut to_caller) = stream.into_split();

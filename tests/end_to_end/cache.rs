@@ -1,16 +1,16 @@
-//! The cache remembers facts by content: it makes scans fast and never wrong.
+//! The cache stores facts by content: it makes scans fast and never wrong.
 //!
-//! Nothing here waits for a clock. A stamp that is younger than a second proves nothing to menace, so it reads such
-//! files again and compares their content: what is asserted is what was *analysed*, which content alone decides.
+//! No test waits for a clock. Menace does not trust a time stamp that is younger than a second: it reads such files
+//! again and compares their content. The tests assert which files were *analysed*, which depends on content alone.
 
 use std::fs::{self, File, FileTimes};
 use std::path::{Path, PathBuf};
 
-use menace_tests::{Invocation, Outcome, Tree, workspace_directory};
+use menace_tests::{InvocationOutcome, MenaceInvocation, RepositoryTree, workspace_directory};
 use serde_json::Value;
 
-fn tree() -> Tree {
-    Tree::with(&[
+fn tree() -> RepositoryTree {
+    RepositoryTree::with(&[
         ("main.py", "import shop.cart\nif __name__ == '__main__':\n    pass\n"),
         ("shop/__init__.py", ""),
         ("shop/cart.py", "import shop.money\n\n\ndef total(lines):\n    return eval(lines)\n"),
@@ -22,11 +22,11 @@ fn tree() -> Tree {
 
 const FILES: u64 = 6;
 
-fn scan(tree: &Tree) -> Invocation {
-    tree.reading("scan", ["--json"])
+fn scan(tree: &RepositoryTree) -> MenaceInvocation {
+    tree.on_repository("scan", ["--json"])
 }
 
-fn scanned(tree: &Tree) -> Value {
+fn scanned(tree: &RepositoryTree) -> Value {
     scan(tree).run().success().json()
 }
 
@@ -34,15 +34,15 @@ fn analysed(inventory: &Value) -> u64 {
     inventory["statistics"]["analysed"].as_u64().unwrap()
 }
 
-/// Everything but how long it took and where it came from.
+/// The inventory without timings and cache statistics.
 fn without_statistics(mut inventory: Value) -> Value {
     inventory.as_object_mut().unwrap().remove("statistics");
     inventory
 }
 
-/// The next scan analyses `expected` files and knows the same as one without a cache.
+/// Asserts that the next scan analyses `expected` files and gives the same result as one without a cache.
 #[track_caller]
-fn check_next(tree: &Tree, expected: u64) -> Outcome {
+fn check_next(tree: &RepositoryTree, expected: u64) -> InvocationOutcome {
     let outcome = scan(tree).run().success();
     let inventory = outcome.json();
     let statistics = inventory["statistics"].clone();
@@ -53,7 +53,7 @@ fn check_next(tree: &Tree, expected: u64) -> Outcome {
     outcome
 }
 
-fn shards(tree: &Tree) -> Vec<PathBuf> {
+fn shards(tree: &RepositoryTree) -> Vec<PathBuf> {
     let base = tree.home().join("cache/menace/scan");
     let mut found = Vec::new();
     for directory in fs::read_dir(base).unwrap() {
@@ -61,7 +61,7 @@ fn shards(tree: &Tree) -> Vec<PathBuf> {
         found.extend(entries.map(|entry| entry.unwrap().path()));
     }
     found.sort();
-    assert!(!found.is_empty(), "there is no cache");
+    assert!(!found.is_empty(), "no cache was written");
     found
 }
 
@@ -153,7 +153,7 @@ fn diagnostics_are_remembered() {
 }
 
 #[test]
-fn project_files_are_read_anew() {
+fn project_files_are_not_cached() {
     let tree = tree();
     tree.write("shop/tool.py", "def main(): ...\n");
     assert!(scanned(&tree)["orphans"].to_string().contains("shop/tool.py"));
@@ -166,7 +166,7 @@ fn project_files_are_read_anew() {
 fn excluding_and_including_again_gives_the_same() {
     let tree = tree();
     let first = without_statistics(scanned(&tree));
-    let excluded = tree.reading("scan", ["--json", "--exclude", "shop"]).run().success().json();
+    let excluded = tree.on_repository("scan", ["--json", "--exclude", "shop"]).run().success().json();
     assert_eq!(excluded["modules"].as_array().unwrap().len(), 1);
     assert_eq!(without_statistics(scanned(&tree)), first);
 }
@@ -174,7 +174,7 @@ fn excluding_and_including_again_gives_the_same() {
 #[test]
 fn the_cache_is_optional() {
     let tree = tree();
-    tree.reading("scan", ["--no-cache"]).run().success();
+    tree.on_repository("scan", ["--no-cache"]).run().success();
     assert!(!tree.home().join("cache").exists());
     for _ in 0..2 {
         assert_eq!(analysed(&tree.inventory()), FILES);
@@ -187,8 +187,8 @@ fn a_cache_that_cannot_be_written_is_a_warning() {
     tree.write_in_work("occupied", "a file\n");
     let occupied = tree.work().join("occupied");
     let outcome = scan(&tree).variable("XDG_CACHE_HOME", &occupied).run().success();
-    outcome.says(&["warning: ", "cache"]);
-    assert_eq!(outcome.stderr.matches("warning: ").count(), 1, "once is enough:\n{}", outcome.stderr);
+    outcome.stderr_contains(&["warning: ", "cache"]);
+    assert_eq!(outcome.stderr.matches("warning: ").count(), 1, "expected one warning:\n{}", outcome.stderr);
     assert_eq!(without_statistics(outcome.json()), without_statistics(tree.inventory()));
 }
 
@@ -197,7 +197,7 @@ fn repositories_do_not_share_facts() {
     let (left, right) = (tree(), tree());
     right.write("shop/money.py", "def other(): ...\n");
     let home = left.home();
-    let run = |tree: &Tree| {
+    let run = |tree: &RepositoryTree| {
         let invocation = scan(tree).variable("XDG_CACHE_HOME", home.join("cache"));
         without_statistics(invocation.run().success().json())
     };
@@ -206,7 +206,7 @@ fn repositories_do_not_share_facts() {
     assert_eq!(run(&left), first);
 }
 
-/// Damages every shard, then expects a warning and the truth, then a cache that works again.
+/// Damages every shard, then expects a warning and a correct result, then a working cache.
 fn check_damage(damage: impl Fn(&Path), is_warned_of: bool) {
     let tree = tree();
     scanned(&tree);
@@ -215,7 +215,7 @@ fn check_damage(damage: impl Fn(&Path), is_warned_of: bool) {
     }
     let outcome = check_next(&tree, FILES);
     if is_warned_of {
-        outcome.says(&["warning: ", "corrupt"]);
+        outcome.stderr_contains(&["warning: ", "corrupt"]);
     }
     check_next(&tree, 0);
 }
@@ -272,11 +272,11 @@ fn a_directory_in_the_place_of_a_shard_is_survived() {
         fs::remove_file(&path).unwrap();
         fs::create_dir(&path).unwrap();
     }
-    check_next(&tree, FILES).says(&["warning: "]);
+    check_next(&tree, FILES).stderr_contains(&["warning: "]);
 }
 
 #[test]
-fn eight_scans_at_once_agree_and_leave_a_usable_cache() {
+fn eight_concurrent_scans_agree_and_leave_a_usable_cache() {
     let tree = tree();
     for index in 0..60 {
         tree.write(&format!("more/module_{index}.py"), format!("def f_{index}(a):\n    return a.x{index}\n"));
@@ -294,10 +294,10 @@ fn eight_scans_at_once_agree_and_leave_a_usable_cache() {
     assert!(leftovers.is_empty(), "{leftovers:?}");
 }
 
-/// Its files are older than a second, so that here stamps alone prove that nothing has changed.
+/// Its files are older than a second, so that their time stamps alone prove that nothing has changed.
 #[test]
 fn the_example_is_the_same_with_and_without_a_cache() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let shop = workspace_directory().join("examples/shop");
     let run = |options: &[&str]| {
         tree.menace(["scan", "--json"]).arguments(options).arguments([&shop]).run().success().json()

@@ -1,4 +1,4 @@
-//! The binary `menace`, from outside: what it prints, writes, remembers and survives.
+//! The binary `menace`, from outside: its output, its files, its cache, and hostile input.
 #![expect(
     clippy::unwrap_used,
     reason = "clippy allows it in test functions, and their helpers are no different"

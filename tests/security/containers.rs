@@ -1,4 +1,4 @@
-//! The containers and volumes of one test, asked for at the engine itself and not through what is tested.
+//! Containers and volumes of one test, queried from the engine directly and not through the code under test.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,17 +11,17 @@ use serde_json::Value;
 
 use crate::host::control_groups;
 
-/// What belongs to the owner of the options of this process.
-pub(crate) struct Containers {
+/// Containers of this process's owner.
+pub(crate) struct TestContainers {
     pub(crate) options: DockerOptions,
 }
 
-impl Containers {
+impl TestContainers {
     pub(crate) fn of_this_test() -> Self {
-        Self { options: docker_options().expect("the test asked whether there is an engine") }
+        Self { options: docker_options().expect("with_docker checked that an engine is available") }
     }
 
-    /// What is there, by the names that the engine has for it.
+    /// Names of the existing containers and volumes.
     pub(crate) fn all(&self) -> Vec<String> {
         let volumes = self.ask("/volumes?")["Volumes"].clone();
         let volumes = volumes.as_array().cloned().unwrap_or_default();
@@ -29,7 +29,7 @@ impl Containers {
         self.ids().into_iter().chain(names).collect()
     }
 
-    /// Processes in the control groups of the containers.
+    /// Processes in the containers' control groups.
     pub(crate) fn processes(&self) -> BTreeSet<i32> {
         let groups = self.ids().into_iter().flat_map(|id| control_groups(&id));
         let lists = groups.map(|group| fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Runs cases, each with a backend of its own between two looks at the host.
+//! Runs cases, each with its own backend, and compares the host before and after.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,39 +11,39 @@ use menace_sandbox::native::{NativeBackend, NativeOptions};
 use menace_sandbox::{Backend, Event, Process, Sandbox};
 use menace_tests::menace_binary;
 
-use crate::host::{Host, Kind};
+use crate::host::{BackendKind, HostState};
 
 /// A case that takes longer hangs; the slowest take about two seconds.
 const CASE_LIMIT: Duration = Duration::from_mins(1);
 
-/// How long something is given to happen that should happen at once.
+/// Deadline for things that should happen immediately.
 pub(crate) const PROMPT: Duration = Duration::from_secs(10);
 
-pub(crate) type Case<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+pub(crate) type SecurityCase<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// What a case works with.
-pub(crate) struct World {
+/// Backend and host state of a case.
+pub(crate) struct CaseContext {
     pub(crate) backend: Arc<dyn Backend>,
-    pub(crate) host: Host,
+    pub(crate) host: HostState,
 }
 
-/// Runs one case as a process that has one backend, and compares the host before and after.
-pub(crate) fn run(kind: Kind, case: impl for<'a> FnOnce(&'a World) -> Case<'a>) {
+/// Runs one case with one backend, and compares the host before and after.
+pub(crate) fn run(kind: BackendKind, case: impl for<'a> FnOnce(&'a CaseContext) -> SecurityCase<'a>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let host = Host::look(kind);
+        let host = HostState::look(kind);
         let backend = start_backend(&host).await;
-        let world = World { backend, host };
-        tokio::time::timeout(CASE_LIMIT, case(&world)).await.expect("the case hangs");
-        let World { backend, host } = world;
+        let context = CaseContext { backend, host };
+        tokio::time::timeout(CASE_LIMIT, case(&context)).await.expect("the case hangs");
+        let CaseContext { backend, host } = context;
         host.assert_no_sandbox_is_left().await;
         drop(backend);
         host.assert_unchanged();
     });
 }
 
-/// A backend of the kind that the host is looked at for.
-pub(crate) async fn start_backend(host: &Host) -> Arc<dyn Backend> {
+/// Starts a backend of the kind of `host`.
+pub(crate) async fn start_backend(host: &HostState) -> Arc<dyn Backend> {
     match host.containers() {
         Some(containers) => {
             Arc::new(DockerBackend::connect(&containers.options).await.expect("the engine answers"))
@@ -52,19 +52,19 @@ pub(crate) async fn start_backend(host: &Host) -> Arc<dyn Backend> {
     }
 }
 
-/// Namespaces of this kernel, with the rights of whoever runs the test.
-async fn start_native(host: &Host) -> Arc<dyn Backend> {
+/// Starts the native backend with the rights of the current user.
+async fn start_native(host: &HostState) -> Arc<dyn Backend> {
     let options = NativeOptions {
         executable: menace_binary().to_owned(),
         runtime_directory: Some(host.runtime_directory().to_owned()),
     };
     let backend = NativeBackend::start(&options).await.expect("this host can isolate");
-    assert_eq!(host.backends().len(), 1, "it has written down that it is alive");
+    assert_eq!(host.backends().len(), 1, "the backend has one entry in the registry");
     Arc::new(backend)
 }
 
-impl World {
-    /// A sandbox with nothing in particular.
+impl CaseContext {
+    /// Creates a sandbox with the default spec.
     pub(crate) async fn sandbox(&self) -> Arc<dyn Sandbox> {
         self.create(SandboxSpec::default()).await
     }
@@ -73,42 +73,42 @@ impl World {
         self.backend.create(spec).await.unwrap()
     }
 
-    /// Whether refused system calls are reported; it is said if not.
+    /// Whether denied system calls are reported; reports the skip if not.
     pub(crate) fn reports_denied(&self) -> bool {
         let reports = self.backend.capabilities().reports_denied;
         if !reports {
-            leave_out("reporting system calls that were refused");
+            skip_unclaimed("reporting system calls that were refused");
         }
         reports
     }
 
-    /// How long anything of a command may be there after its time is over, and its caller may not know it.
+    /// Longest time after a timeout until all processes of the command are gone and its caller is notified.
     pub(crate) fn grace(&self) -> Duration {
         match self.host.containers() {
             None => Duration::from_millis(100),
-            // An engine takes a tenth of a second to start a command, which counts here, and passes on what it says.
+            // An engine takes a tenth of a second to start a command, which counts here, and forwards its output.
             Some(_) => Duration::from_secs(1),
         }
     }
 
-    /// Whether a limit of this kind can be kept for all processes of a sandbox together.
+    /// Whether the backend has this controller, which limits all processes of a sandbox together.
     pub(crate) fn controls(&self, controller: Controller) -> bool {
         self.backend.capabilities().controllers.contains_key(&controller)
     }
 }
 
-/// Says that a part of a case was left out, which is never silent.
-#[expect(clippy::print_stderr, reason = "a test says what it does not test")]
-pub(crate) fn leave_out(what: &str) {
-    eprintln!("left out: {what} is nothing that the backend claims on this host");
+/// Reports that a part of a case is skipped because the backend does not claim the capability on this host.
+#[expect(clippy::print_stderr, reason = "a test reports what it does not test")]
+pub(crate) fn skip_unclaimed(what: &str) {
+    eprintln!("skipped: the backend does not claim on this host: {what}");
 }
 
-/// A request for a script.
+/// Request for a shell script.
 pub(crate) fn script(text: &str) -> ExecRequest {
     ExecRequest::new(["sh", "-c", text])
 }
 
-/// Runs a script to its end, whatever that is.
+/// Runs a script and returns its outcome.
 pub(crate) async fn sh(sandbox: &dyn Sandbox, text: &str) -> ExecOutcome {
     sandbox.exec(script(text)).await.unwrap()
 }
@@ -126,7 +126,7 @@ pub(crate) async fn refused(sandbox: &dyn Sandbox, text: &str) {
     assert!(outcome.exit_code.is_some_and(|code| code != 0), "{text} was not refused: {outcome:?}");
 }
 
-/// Waits until a command has printed this.
+/// Waits until a command has printed `text`.
 pub(crate) async fn wait_for(process: &mut dyn Process, text: &str) {
     let mut printed = String::new();
     while !printed.contains(text) {
@@ -137,7 +137,7 @@ pub(crate) async fn wait_for(process: &mut dyn Process, text: &str) {
     }
 }
 
-/// The sandbox still serves.
+/// Asserts that the sandbox still executes commands.
 pub(crate) async fn is_alive(sandbox: &dyn Sandbox) {
     assert_eq!(read(sandbox, "echo alive").await, "alive\n");
 }

@@ -1,7 +1,7 @@
-//! The host as a whole, before and after a case: nothing of ours may be left, and nothing of the host may be missing.
+//! State of the host before and after a case: nothing of menace may be left, and nothing of the host may be missing.
 //!
 //! The launcher of the backend under test is known from its entry in the registry. Every process of every sandbox
-//! descends from it, so that what lives on is found whatever it did to its parents, sessions or names.
+//! descends from it, so that a survivor is found even if it changed its parents, session or name.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::containers::Containers;
+use crate::containers::TestContainers;
 
-/// How long the kernel may take to be done with processes that were killed.
+/// Time for the kernel to remove killed processes.
 const SOON: Duration = Duration::from_secs(2);
 
-/// How long an engine may take to remove containers.
+/// Time for an engine to remove containers.
 const SOON_FOR_AN_ENGINE: Duration = Duration::from_secs(20);
 
-/// What sandboxes are made by.
+/// Backend under test.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind {
+pub(crate) enum BackendKind {
     Native,
     Docker,
 }
 
-impl Kind {
+impl BackendKind {
     pub(crate) fn native() -> Self {
         Self::Native
     }
@@ -40,36 +40,36 @@ impl Kind {
     }
 }
 
-/// What the host was before.
-pub(crate) struct Host {
-    kind: Kind,
-    containers: Option<Containers>,
+/// State of the host before a case.
+pub(crate) struct HostState {
+    kind: BackendKind,
+    containers: Option<TestContainers>,
     runtime: TempDir,
-    /// Names of the backends that were here, by which their control groups are known.
+    /// Names of the backends of the case, which are in the names of their control groups.
     backends: RefCell<BTreeSet<String>>,
     mounts: String,
-    identity: Identity,
+    identity: HostIdentity,
 }
 
-/// What a sandbox with too many rights would change first.
+/// Host settings that a sandbox with too many rights would change first.
 #[derive(Debug, PartialEq, Eq)]
-struct Identity {
+struct HostIdentity {
     host_name: String,
     domain_name: String,
     system_files: BTreeMap<PathBuf, String>,
 }
 
-/// A process that has made namespaces and waits for the order to become a sandbox.
+/// Whether a process is a spare: it has created namespaces and waits to become a sandbox.
 fn is_spare(process: i32) -> bool {
     fs::read_to_string(format!("/proc/{process}/comm")).is_ok_and(|name| name.trim() == "menace: spare")
 }
 
-impl Host {
-    /// Looks at the host.
-    pub(crate) fn look(kind: Kind) -> Self {
+impl HostState {
+    /// Records the state of the host.
+    pub(crate) fn look(kind: BackendKind) -> Self {
         let containers = match kind {
-            Kind::Native => None,
-            Kind::Docker => Some(Containers::of_this_test()),
+            BackendKind::Native => None,
+            BackendKind::Docker => Some(TestContainers::of_this_test()),
         };
         Self {
             kind,
@@ -77,26 +77,26 @@ impl Host {
             runtime: tempfile::Builder::new().prefix("menace-security-").tempdir().unwrap(),
             backends: RefCell::default(),
             mounts: mounts(),
-            identity: Identity::read(),
+            identity: HostIdentity::read(),
         }
     }
 
-    /// Another look, for a backend of the case's own.
+    /// Records the state again, for a second backend of the case.
     pub(crate) fn look_again(&self) -> Self {
         Self::look(self.kind)
     }
 
-    /// Those of the test, where sandboxes are containers.
-    pub(crate) fn containers(&self) -> Option<&Containers> {
+    /// Containers of the test, if sandboxes are containers.
+    pub(crate) fn containers(&self) -> Option<&TestContainers> {
         self.containers.as_ref()
     }
 
-    /// Where the backend of the case writes down what is alive.
+    /// Directory with the registry of the backends of the case.
     pub(crate) fn runtime_directory(&self) -> &Path {
         self.runtime.path()
     }
 
-    /// Processes below the launchers of the case: those of its sandboxes.
+    /// Processes of the sandboxes of the case: descendants of its launchers.
     pub(crate) fn processes_of_sandboxes(&self) -> BTreeSet<i32> {
         if let Some(containers) = &self.containers {
             return containers.processes();
@@ -120,13 +120,13 @@ impl Host {
         found
     }
 
-    /// How many threads they have together.
+    /// Number of threads of all these processes.
     pub(crate) fn threads_of_sandboxes(&self) -> u64 {
         let threads = |process| names(&PathBuf::from(format!("/proc/{process}/task"))).len() as u64;
         self.processes_of_sandboxes().into_iter().map(threads).sum()
     }
 
-    /// How long each of them has run, in ticks of the clock, but for the first process of each sandbox.
+    /// CPU time of each of these processes in clock ticks, except for the init processes.
     pub(crate) fn processor_ticks_of_sandboxes(&self) -> BTreeMap<i32, u64> {
         let launchers = self.launchers();
         let processes = self.processes_of_sandboxes().into_iter();
@@ -135,12 +135,12 @@ impl Host {
         of_commands.filter_map(|process| Some((process, processor_ticks(process)?))).collect()
     }
 
-    /// All sandboxes of the case were destroyed or dropped: their processes and control groups are gone.
+    /// Asserts that the processes and control groups of all sandboxes of the case are gone.
     pub(crate) async fn assert_no_sandbox_is_left(&self) {
         if let Some(containers) = &self.containers {
             return assert_no_container_is_left(containers).await;
         }
-        assert!(!self.launchers().is_empty(), "without a launcher nothing could be found");
+        assert!(!self.launchers().is_empty(), "no launcher is known, so no process could be found");
         let deadline = Instant::now() + SOON;
         loop {
             let (processes, groups) = (self.processes_of_sandboxes(), self.groups_of_sandboxes());
@@ -152,29 +152,25 @@ impl Host {
         }
     }
 
-    /// The backend was dropped: it has left nothing, and the host is as it was.
+    /// Asserts that the dropped backend left nothing and that the host is unchanged.
     pub(crate) fn assert_unchanged(self) {
         assert_eq!(mounts(), self.mounts);
-        assert_eq!(Identity::read(), self.identity);
+        assert_eq!(HostIdentity::read(), self.identity);
         if let Some(containers) = &self.containers {
-            assert_eq!(
-                containers.all(),
-                Vec::<String>::new(),
-                "the backend is gone, and all that was its own"
-            );
+            assert_eq!(containers.all(), Vec::<String>::new(), "the dropped backend must leave no processes");
             return;
         }
         let entries: Vec<String> = names(self.runtime.path());
-        assert_eq!(entries, ["lock"], "the backend is gone, and its entry with it");
+        assert_eq!(entries, ["lock"], "the dropped backend must remove its entry");
         let backends = self.backends.take();
-        assert!(!backends.is_empty(), "without a name nothing could be found");
+        assert!(!backends.is_empty(), "no backend is known, so no control group could be found");
         for name in backends {
             assert_eq!(control_groups(&format!("menace-{name}")), Vec::<PathBuf>::new());
         }
         self.runtime.close().unwrap();
     }
 
-    /// The entries of the backends that are alive.
+    /// Registry entries of the running backends.
     pub(crate) fn backends(&self) -> Vec<String> {
         let mut entries = names(self.runtime.path());
         entries.retain(|name| name != "lock");
@@ -187,14 +183,14 @@ impl Host {
         self.backends().iter().filter_map(|name| launcher(&registry(name))).collect()
     }
 
-    /// Every group of ours below those of the owners.
+    /// Every control group of the backends of the case.
     fn groups_of_sandboxes(&self) -> Vec<PathBuf> {
         let owners = self.backends().into_iter().flat_map(|name| control_groups(&format!("menace-{name}")));
         owners.flat_map(|owner| directories(&owner)).collect()
     }
 }
 
-async fn assert_no_container_is_left(containers: &Containers) {
+async fn assert_no_container_is_left(containers: &TestContainers) {
     let deadline = Instant::now() + SOON_FOR_AN_ENGINE;
     while !containers.all().is_empty() {
         assert!(Instant::now() < deadline, "left: {:?}", containers.all());
@@ -202,7 +198,7 @@ async fn assert_no_container_is_left(containers: &Containers) {
     }
 }
 
-impl Identity {
+impl HostIdentity {
     fn read() -> Self {
         let text = |path: &str| fs::read_to_string(path).unwrap();
         let hash = |path: &str| {
@@ -217,28 +213,28 @@ impl Identity {
     }
 }
 
-/// Processes of the whole machine whose command line has this in it.
+/// Processes of the whole machine whose command line contains the marker.
 pub(crate) fn processes_with(marker: &str) -> Vec<i32> {
     let has_it = |process: &i32| {
-        // A process that ends in between has no command line.
+        // A process that exits in between has no command line.
         let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
         String::from_utf8_lossy(&line).contains(marker)
     };
     processes().into_iter().filter(|process| *process != own()).filter(has_it).collect()
 }
 
-/// Waits until so many processes have it in their command line, and says how long that took.
+/// Waits until `count` processes have the marker in their command line, and returns how long that took.
 pub(crate) async fn wait_for_processes_with(marker: &str, count: usize, patience: Duration) -> Duration {
     let started = Instant::now();
     while processes_with(marker).len() != count {
         let found = processes_with(marker);
-        assert!(started.elapsed() < patience, "{count} processes were expected, there are {found:?}");
+        assert!(started.elapsed() < patience, "expected {count} processes, found {found:?}");
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     started.elapsed()
 }
 
-/// Something that no other test and no other process has in its command line.
+/// Unique text for a command line.
 pub(crate) fn marker() -> String {
     let unique = tempfile::Builder::new().prefix("marker-").rand_bytes(12).tempfile().unwrap();
     unique.path().file_name().unwrap().to_str().unwrap().to_owned()
@@ -264,10 +260,10 @@ fn processor_ticks(process: i32) -> Option<u64> {
     Some(field_after_name(process, 11)? + field_after_name(process, 12)?)
 }
 
-/// A number in `/proc/PID/stat`; nothing if the process is gone.
+/// A number in `/proc/PID/stat`; `None` if the process is gone.
 fn field_after_name(process: i32, field: usize) -> Option<u64> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name of the program, in parentheses, may itself have spaces and parentheses.
+    // The program name, in parentheses, may itself contain spaces and parentheses.
     stat.rsplit_once(')')?.1.split_whitespace().nth(field)?.parse().ok()
 }
 
@@ -280,7 +276,7 @@ fn mounts() -> String {
     fs::read_to_string("/proc/self/mountinfo").unwrap()
 }
 
-/// Directories of any control group hierarchy whose name begins like this.
+/// Directories of any control group hierarchy whose name has this prefix.
 pub(crate) fn control_groups(prefix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut pending = vec![PathBuf::from("/sys/fs/cgroup")];
@@ -297,14 +293,14 @@ pub(crate) fn control_groups(prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A directory that is gone meanwhile has none; those of other tests come and go.
+/// Subdirectories; empty if the directory is gone, because those of other tests come and go.
 fn directories(path: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
     let is_directory = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_dir());
     entries.flatten().filter(is_directory).map(|entry| entry.path()).collect()
 }
 
-/// What is in a directory; nothing if it is gone.
+/// Names of the entries of a directory; empty if it is gone.
 fn names(path: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
     entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()

@@ -1,13 +1,13 @@
-//! A name server on the loopback of this host that answers as a test says.
+//! Name server on the loopback of this host, with answers from a test.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
-/// Bytes of a message before its question.
+/// Length of the header of a DNS message.
 const HEADER: usize = 12;
 
-/// Starts one that lives as long as the test. It is told the name and how often that was asked for before, so that it can
-/// change its mind, as one that rebinds names does.
+/// Starts a server that lives as long as the test. `answer` gets the name and the number of earlier queries for it, so
+/// that it can change the answer, as DNS rebinding does.
 pub(crate) fn name_server(answer: impl Fn(&str, usize) -> Vec<IpAddr> + Send + 'static) -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
@@ -30,7 +30,7 @@ pub(crate) fn name_server(answer: impl Fn(&str, usize) -> Vec<IpAddr> + Send + '
     address
 }
 
-/// The name that is asked for, the type of its records, and where the question ends.
+/// Name and record type of the question, and the offset where it ends.
 fn question(message: &[u8]) -> (String, u16, usize) {
     let (mut labels, mut at) = (Vec::new(), HEADER);
     while message[at] != 0 {
@@ -42,7 +42,7 @@ fn question(message: &[u8]) -> (String, u16, usize) {
     (labels.join("."), kind, at + 5)
 }
 
-/// An address as a record for the name of the question; nothing if it is not of the type that was asked for.
+/// Record with an address for the name of the question; `None` if the address is not of the requested type.
 fn record(kind: u16, address: IpAddr) -> Option<Vec<u8>> {
     let (own_kind, data) = match address {
         IpAddr::V4(address) => (1, address.octets().to_vec()),

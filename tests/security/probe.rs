@@ -1,15 +1,15 @@
-//! Programs for the inside: Python with the system calls of this machine, one line of output for each attempt.
+//! Python programs that run inside a sandbox, with the system calls of this machine; one line of output per attempt.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use menace_enter::seccomp::rows;
+use menace_isolation::seccomp::rows;
 use menace_model::sandbox::{ExecOutcome, ExecRequest};
 use menace_sandbox::Sandbox;
 
-use crate::harness::World;
+use crate::harness::CaseContext;
 
-/// What attempts are written with. `attempt` prints `name=ok` or the name of the error; `call` is a system call
+/// Prelude of these programs. `attempt` prints `name=ok` or the name of the error; `call` makes a system call
 /// by its name on this architecture, or by its number.
 const PRELUDE: &str = r#"
 import ctypes, errno, os, signal, socket, stat, sys, time
@@ -35,13 +35,13 @@ def attempt(name, action):
         say(name, "ok")
 "#;
 
-/// A request for a Python program.
+/// Request for a Python program.
 pub(crate) fn program(text: &str) -> ExecRequest {
     let names = rows().map(|row| format!("'{}': {}", row.name(), row.number)).collect::<Vec<_>>().join(", ");
     ExecRequest::new([interpreter(), "-I", "-S", "-c", &format!("NUMBERS = {{{names}}}\n{PRELUDE}\n{text}")])
 }
 
-/// That of the system where there is one: what version managers put before it on `PATH` takes its time to start.
+/// Python of the system if there is one: the shims that version managers put before it on `PATH` are slow to start.
 pub(crate) fn interpreter() -> &'static str {
     const OF_THE_SYSTEM: &str = "/usr/bin/python3";
     if Path::new(OF_THE_SYSTEM).exists() { OF_THE_SYSTEM } else { "python3" }
@@ -52,28 +52,28 @@ pub(crate) async fn python(sandbox: &dyn Sandbox, text: &str) -> ExecOutcome {
     sandbox.exec(program(text)).await.unwrap()
 }
 
-/// What the attempts of a program gave, by name. The program itself has to succeed.
-pub(crate) struct Attempts {
+/// Results of the attempts of a program, by name. The program itself has to succeed.
+pub(crate) struct AttemptResults {
     results: BTreeMap<String, String>,
     pub(crate) outcome: ExecOutcome,
 }
 
-/// Runs attempts.
-pub(crate) async fn attempts(sandbox: &dyn Sandbox, text: &str) -> Attempts {
+/// Runs a program with attempts.
+pub(crate) async fn attempts(sandbox: &dyn Sandbox, text: &str) -> AttemptResults {
     let outcome = python(sandbox, text).await;
     assert_eq!(outcome.exit_code, Some(0), "{outcome:?}");
     let pairs = outcome.stdout.lines().filter_map(|line| line.split_once('='));
     let results = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    Attempts { results, outcome }
+    AttemptResults { results, outcome }
 }
 
-impl Attempts {
-    /// The result of one.
+impl AttemptResults {
+    /// Result of one attempt.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.results.get(name).unwrap_or_else(|| panic!("{name} was not tried: {:?}", self.outcome))
     }
 
-    /// Every one of them failed with one of these errors, and there were so many.
+    /// Asserts that there were `count` attempts and that each failed with one of `errors`.
     #[track_caller]
     pub(crate) fn assert_all(&self, count: usize, errors: &[&str]) {
         assert_eq!(self.results.len(), count, "{:?}", self.outcome);
@@ -82,10 +82,10 @@ impl Attempts {
         }
     }
 
-    /// System calls were reported as refused so often, if the backend claims to report them.
+    /// Asserts how often system calls were reported as denied, if the backend claims to report them.
     #[track_caller]
-    pub(crate) fn assert_denied(&self, world: &World, counts: &[(&str, u64)]) {
-        if !world.reports_denied() {
+    pub(crate) fn assert_denied(&self, context: &CaseContext, counts: &[(&str, u64)]) {
+        if !context.reports_denied() {
             return;
         }
         for (name, count) in counts {

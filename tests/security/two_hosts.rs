@@ -1,6 +1,6 @@
-//! A host with a public address, without the internet: two network namespaces with a cable between them.
+//! Hosts with public addresses without the internet: two network namespaces that are connected by a veth pair.
 //!
-//! Menace runs in the one that is near. What it may reach is in the other one, because it refuses to reach itself.
+//! Menace runs on the near host. Its allowed destinations are on the far host, because it refuses connections to itself.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -9,23 +9,24 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// The host that is far.
+/// Address of the far host.
 pub(crate) const FAR: &str = "93.184.216.34";
-/// The host on which menace runs.
+/// Address of the near host, on which menace runs.
 pub(crate) const NEAR: &str = "93.184.216.1";
 
-/// Two hosts that know nobody else.
+/// Two hosts that are connected only to each other.
 pub(crate) struct TwoHosts {
-    near: Namespace,
-    far: Namespace,
+    near: NetworkNamespace,
+    far: NetworkNamespace,
 }
 
 impl TwoHosts {
-    /// Connects them. Where that is not possible, says so and makes none.
+    /// Creates and connects the hosts. Reports the skip and returns `None` if that is not possible.
     pub(crate) fn connected() -> Option<Self> {
-        let hosts = Namespace::new().zip(Namespace::new()).map(|(near, far)| Self { near, far });
+        let hosts =
+            NetworkNamespace::new().zip(NetworkNamespace::new()).map(|(near, far)| Self { near, far });
         if hosts.is_none() || Command::new("ip").arg("-Version").output().is_err() {
-            leave_out();
+            report_skip();
             return None;
         }
         let hosts = hosts?;
@@ -43,37 +44,37 @@ impl TwoHosts {
         Some(hosts)
     }
 
-    /// Does something on the host that is near.
+    /// Runs `action` on the near host.
     pub(crate) fn on_near<T: Send>(&self, action: impl FnOnce() -> T + Send) -> T {
         self.near.inside(action)
     }
 
-    /// Does something on the host that is far. A socket that is made there stays there.
+    /// Runs `action` on the far host. A socket that is created there stays there.
     pub(crate) fn on_far<T: Send>(&self, action: impl FnOnce() -> T + Send) -> T {
         self.far.inside(action)
     }
 }
 
-/// A network namespace that lives as long as this.
-struct Namespace {
-    /// A process that does nothing but to be in it. It ends with its stdin, so that it does not outlive the test.
+/// A network namespace that lives as long as this value.
+struct NetworkNamespace {
+    /// Process that keeps the namespace alive. It exits when its stdin closes, so that it does not outlive the test.
     holder: Child,
 }
 
-impl Namespace {
-    /// A new one; nothing where this user may not make one.
+impl NetworkNamespace {
+    /// Creates a namespace; `None` if this user may not create one.
     fn new() -> Option<Self> {
         let mut command = Command::new("unshare");
         command.args(["--net", "cat"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut holder = command.spawn().ok()?;
-        // What comes back is said by whoever is inside. If nobody is, this fails or nothing comes.
+        // `cat` echoes the byte once it runs inside. If `unshare` failed, the write fails or nothing is echoed.
         let _ = holder.stdin.as_mut()?.write_all(b"?");
         let is_inside = holder.stdout.as_mut()?.read_exact(&mut [0]).is_ok();
         let namespace = Self { holder };
         is_inside.then_some(namespace)
     }
 
-    /// Runs something on a thread that is in it, as are the processes that it starts.
+    /// Runs `action` on a thread in the namespace, which child processes inherit.
     fn inside<T: Send>(&self, action: impl FnOnce() -> T + Send) -> T {
         let place = File::open(format!("/proc/{}/ns/net", self.holder.id())).unwrap();
         std::thread::scope(|scope| {
@@ -86,10 +87,10 @@ impl Namespace {
     }
 }
 
-impl Drop for Namespace {
+impl Drop for NetworkNamespace {
     fn drop(&mut self) {
         drop(self.holder.stdin.take());
-        // It has nothing to do but to end, and whoever drops this may be panicking.
+        // It exits by itself. The result is ignored because this may run during a panic.
         let _ = self.holder.wait();
     }
 }
@@ -99,7 +100,7 @@ fn ip(arguments: &str) {
     assert!(output.status.success(), "ip {arguments}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
-#[expect(clippy::print_stderr, reason = "a test says what it does not test")]
-fn leave_out() {
-    eprintln!("left out: a second host needs root, unshare and ip");
+#[expect(clippy::print_stderr, reason = "a test reports what it does not test")]
+fn report_skip() {
+    eprintln!("skipped: a second host needs root, unshare and ip");
 }

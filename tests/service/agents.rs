@@ -1,21 +1,21 @@
-//! Agents: what they change is taken out, and models have tools.
+//! Agents: their changes become patches, and models use sandboxes as MCP tools.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-use menace_tests::{Invocation, menace_binary};
+use menace_tests::{MenaceInvocation, menace_binary};
 use serde_json::{Value, json};
 
 #[test]
-fn what_an_agent_changed_becomes_a_patch_and_nothing_else_happens() {
+fn agent_changes_become_a_patch_and_leave_the_project_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let (project, home) = (directory.path().join("project"), directory.path());
     fs::create_dir(&project).unwrap();
     fs::write(project.join("f.txt"), "a\nb\n").unwrap();
     fs::write(project.join("gone.txt"), "x\n").unwrap();
     let agent = "echo c >> f.txt; rm gone.txt; mkdir d; echo new > d/n.txt; exit 4";
-    let ran = Invocation::new(&project, home)
+    let ran = MenaceInvocation::new(&project, home)
         .arguments(["sandbox", "attach", "--patch", "../out.diff", "--", "sh", "-c", agent])
         .run();
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
@@ -28,7 +28,7 @@ fn what_an_agent_changed_becomes_a_patch_and_nothing_else_happens() {
     let applied =
         std::process::Command::new("git").args(["apply", "../out.diff"]).current_dir(&copy).output().unwrap();
     assert!(applied.status.success(), "{}", String::from_utf8_lossy(&applied.stderr));
-    let applied = Invocation::new(&project, home)
+    let applied = MenaceInvocation::new(&project, home)
         .arguments(["sandbox", "attach", "--apply", "--", "sh", "-c", agent])
         .run();
     assert_eq!(applied.code, Some(4), "{}", applied.stderr);
@@ -40,24 +40,26 @@ fn what_an_agent_changed_becomes_a_patch_and_nothing_else_happens() {
 }
 
 #[test]
-fn who_attaches_at_a_terminal_has_one_inside() {
+fn attaching_from_a_terminal_gives_a_terminal_inside() {
     let directory = tempfile::tempdir().unwrap();
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/service/at_a_terminal.py");
-    let sat = Invocation::of("python3", directory.path(), directory.path())
+    let sat = MenaceInvocation::of("python3", directory.path(), directory.path())
         .arguments([Path::new(script), menace_binary()])
         .run();
     assert_eq!((sat.code, sat.stdout.as_str()), (Some(0), "as it should be\n"), "{}", sat.stderr);
 }
 
 #[test]
-fn a_model_has_sandboxes_as_tools() {
+fn sandboxes_are_mcp_tools_over_stdio() {
     let directory = tempfile::tempdir().unwrap();
     let message = |id: u32, method: &str, parameters: &Value| {
         json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": parameters }).to_string() + "\n"
     };
     let session = |messages: String| -> Vec<Value> {
-        let ran =
-            Invocation::new(directory.path(), directory.path()).arguments(["mcp"]).input(messages).run();
+        let ran = MenaceInvocation::new(directory.path(), directory.path())
+            .arguments(["mcp"])
+            .input(messages)
+            .run();
         assert_eq!(ran.code, Some(0), "{}", ran.stderr);
         let mut answers: Vec<Value> =
             ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -96,11 +98,11 @@ fn a_model_has_sandboxes_as_tools() {
 }
 
 #[test]
-fn the_official_client_of_the_protocol_uses_the_tools() {
+fn the_official_mcp_client_uses_the_tools() {
     let directory = tempfile::tempdir().unwrap();
-    let over_http = OverHttp::start(directory.path());
+    let over_http = McpHttpServer::start(directory.path());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../ui/tests/tools.mjs");
-    let used = Invocation::of("node", directory.path(), directory.path())
+    let used = MenaceInvocation::of("node", directory.path(), directory.path())
         .arguments([Path::new(script), menace_binary(), &directory.path().join("stdio")])
         .arguments([&over_http.address])
         .run();
@@ -108,12 +110,12 @@ fn the_official_client_of_the_protocol_uses_the_tools() {
 }
 
 /// `menace mcp --port 0`, which ends with the test.
-struct OverHttp {
+struct McpHttpServer {
     process: std::process::Child,
     address: String,
 }
 
-impl OverHttp {
+impl McpHttpServer {
     fn start(directory: &Path) -> Self {
         let mut process = std::process::Command::new(menace_binary())
             .args(["mcp", "--port", "0", "--data-dir"])
@@ -125,13 +127,13 @@ impl OverHttp {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let line = lines.find(|line| line.contains("http://")).expect("it says where it listens");
+        let line = lines.find(|line| line.contains("http://")).expect("the server prints its address");
         let address = line.split("http://").nth(1).unwrap().trim_end_matches("/mcp").to_owned();
         std::thread::spawn(move || lines.for_each(drop));
         Self { process, address }
     }
 
-    fn send(&self, headers: &[(&str, &str)], message: &Value) -> menace_tests::http::Answer {
+    fn send(&self, headers: &[(&str, &str)], message: &Value) -> menace_tests::http::HttpResponse {
         let json = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")];
         let headers: Vec<_> = json.into_iter().chain(headers.iter().copied()).collect();
         menace_tests::http::ask(&self.address, "POST", "/mcp", &headers, message.to_string().as_bytes())
@@ -147,7 +149,7 @@ impl OverHttp {
     }
 }
 
-impl Drop for OverHttp {
+impl Drop for McpHttpServer {
     fn drop(&mut self) {
         let id = rustix::process::Pid::from_child(&self.process);
         if rustix::process::kill_process(id, rustix::process::Signal::TERM).is_ok() {
@@ -157,9 +159,9 @@ impl Drop for OverHttp {
 }
 
 #[test]
-fn a_model_has_the_same_tools_over_http() {
+fn sandboxes_are_mcp_tools_over_http() {
     let directory = tempfile::tempdir().unwrap();
-    let model = OverHttp::start(directory.path());
+    let model = McpHttpServer::start(directory.path());
     let begun = model.call("initialize", &json!({ "protocolVersion": "2025-03-26", "capabilities": {} }));
     assert_eq!(begun["protocolVersion"], "2025-03-26", "{begun}");
     let noted = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });

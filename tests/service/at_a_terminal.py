@@ -1,4 +1,4 @@
-"""Sits at a terminal of its own and attaches an agent: what it sees, what its keys do, and how it is left."""
+"""Attaches an agent from a pseudo-terminal: checks its screen, its keys, and that the terminal is restored."""
 
 import fcntl, os, pty, signal, struct, sys, termios, tty
 
@@ -34,7 +34,7 @@ until(b"/dev/pts/")
 until(b"33 101")
 sized(ours, 40, 120)
 os.kill(child, signal.SIGWINCH)
-# The size is passed on by another way than keys are, so it is asked for until it is there.
+# The size is sent on another channel than keys, so poll until it has arrived.
 os.write(ours, b"until stty size | grep -q '40 120'; do :; done; echo lar''ger\n")
 until(b"larger")
 os.write(ours, b"sh -c 'echo wai\"\"ting; exec sleep 1000'\n")
@@ -43,5 +43,5 @@ os.write(ours, b"\x03")
 os.write(ours, b"exit 7\n")
 status = os.waitpid(child, 0)[1]
 assert os.waitstatus_to_exitcode(status) == 7, status
-assert termios.tcgetattr(theirs) == before, "the terminal was not left as it was"
+assert termios.tcgetattr(theirs) == before, "the terminal was not restored"
 print("as it should be")

@@ -1,13 +1,13 @@
-//! Whatever is sent, the answer says what is wrong, and nothing is lost.
+//! Invalid input: the response explains the error, and no sandbox is lost.
 
 use std::io::{Read, Write};
 
-use menace_tests::Server;
+use menace_tests::TestServer;
 use serde_json::{Value, json};
 
 #[test]
-fn sandboxes_that_cannot_be_are_refused() {
-    let server = Server::start();
+fn invalid_sandboxes_are_refused() {
+    let server = TestServer::start();
     for (body, status, problem) in [
         (json!({ "memory_limit": "-1" }), 422, "is not a size"),
         (json!({ "memory_limit": "900t" }), 409, "more than this host has"),
@@ -38,8 +38,8 @@ fn sandboxes_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn answers_of_mocks_are_not_files_of_the_host() {
-    let server = Server::start();
+fn mock_responses_cannot_be_host_files() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "network": "deny" }));
     let rules = json!({ "mocks": { "rules": [{ "host": "a", "respond": { "file": "/etc/hostname" } }] } });
     let refused = server.send("PUT", &format!("{sandbox}/network"), &rules);
@@ -49,8 +49,8 @@ fn answers_of_mocks_are_not_files_of_the_host() {
 }
 
 #[test]
-fn commands_that_cannot_be_are_refused() {
-    let server = Server::start();
+fn invalid_commands_are_refused() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let execute = |body: &Value| server.send("POST", &format!("{sandbox}/execute"), body);
     for (body, status, code) in [
@@ -77,8 +77,8 @@ fn commands_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn who_never_finishes_a_request_is_cut_off() {
-    let server = Server::with(&["--patience", "300ms"]);
+fn an_unfinished_request_times_out() {
+    let server = TestServer::with(&["--patience", "300ms"]);
     let sandbox = server.sandbox(&json!({}));
     let headers = [("Content-Type", "application/json"), ("Content-Length", "1000")];
     let began = std::time::Instant::now();
@@ -89,5 +89,5 @@ fn who_never_finishes_a_request_is_cut_off() {
     slow.write_all(b"GET /healthz HTTP/1.1\r\nHost: x").unwrap();
     let mut rest = Vec::new();
     slow.read_to_end(&mut rest).unwrap();
-    assert!(began.elapsed().as_secs() < 10, "nobody cut it off");
+    assert!(began.elapsed().as_secs() < 10, "the connection was not closed");
 }

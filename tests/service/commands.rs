@@ -1,19 +1,19 @@
-//! Commands that are heard while they run.
+//! Commands with streamed output.
 
-use menace_tests::Server;
-use menace_tests::http::{Events, Message};
+use menace_tests::TestServer;
+use menace_tests::http::{EventStream, WebSocketMessage};
 use serde_json::{Value, json};
 
-fn printed(events: &[menace_tests::http::Event], stream: &str) -> String {
+fn printed(events: &[menace_tests::http::ServerEvent], stream: &str) -> String {
     let of_stream = events.iter().filter(|event| event.name == stream);
     of_stream.map(|event| event.data["data"].as_str().unwrap()).collect()
 }
 
 #[test]
-fn what_a_command_prints_is_heard_as_it_comes() {
-    let server = Server::start();
+fn command_output_is_streamed() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
-    let events: Vec<_> = Events::of(server.exec(&sandbox, "echo out; echo err >&2; exit 3")).collect();
+    let events: Vec<_> = EventStream::of(server.exec(&sandbox, "echo out; echo err >&2; exit 3")).collect();
     assert_eq!(events.first().unwrap().name, "init");
     assert_eq!(
         (printed(&events, "stdout"), printed(&events, "stderr")),
@@ -24,17 +24,17 @@ fn what_a_command_prints_is_heard_as_it_comes() {
 }
 
 #[test]
-fn a_listener_that_was_cut_off_goes_on_where_it_was() {
-    let server = Server::start();
+fn a_disconnected_reader_resumes_where_it_stopped() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let program = "i=0; while [ $i -lt 3000 ]; do echo line $i; i=$((i+1)); done";
     let expected: String = (0..3000).map(|number| format!("line {number}\n")).collect();
-    let mut events = Events::of(server.exec(&sandbox, program));
+    let mut events = EventStream::of(server.exec(&sandbox, program));
     let init = events.next().unwrap();
     let path = format!("{sandbox}/processes/{}/events", init.data["process_id"].as_str().unwrap());
     let (mut heard, mut last, mut is_over) = (String::new(), "0".to_owned(), false);
     while !is_over {
-        // A few events, and the connection is gone.
+        // Disconnect after a few events.
         for event in events.by_ref().take(3) {
             match event.name.as_str() {
                 "stdout" => {
@@ -53,17 +53,17 @@ fn a_listener_that_was_cut_off_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_is_no_text_arrives_as_it_is() {
-    let server = Server::start();
+fn binary_output_arrives_unchanged() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
-    let events: Vec<_> = Events::of(server.exec(&sandbox, r"printf '\377\000\001'")).collect();
+    let events: Vec<_> = EventStream::of(server.exec(&sandbox, r"printf '\377\000\001'")).collect();
     let event = events.iter().find(|event| event.name == "stdout").unwrap();
     assert_eq!((&event.data["encoding"], &event.data["data"]), (&json!("base64"), &json!("/wAB")));
 }
 
 #[test]
-fn commands_in_the_background_have_logs_input_and_signals() {
-    let server = Server::start();
+fn background_commands_have_logs_stdin_and_signals() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let start = |line: &str| -> String {
         let body = json!({ "command": ["sh", "-c", line] });
@@ -95,48 +95,48 @@ fn commands_in_the_background_have_logs_input_and_signals() {
 }
 
 #[test]
-fn a_terminal_is_one_for_the_programs_on_it() {
-    let server = Server::start();
+fn a_terminal_is_a_tty_for_its_programs() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let mut terminal = server.web_socket(&format!("{sandbox}/terminal?columns=90&rows=30"));
     let mut screen = String::new();
     let mut until = |terminal: &mut menace_tests::http::WebSocket, text: &str| {
         while !screen.contains(text) {
             match terminal.receive() {
-                Message::Binary(bytes) => screen += &String::from_utf8_lossy(&bytes),
+                WebSocketMessage::Binary(bytes) => screen += &String::from_utf8_lossy(&bytes),
                 other => panic!("{other:?} after {screen:?}"),
             }
         }
         screen.clear();
     };
-    terminal.send(&Message::Binary(b"tty; stty size\n".to_vec()));
+    terminal.send(&WebSocketMessage::Binary(b"tty; stty size\n".to_vec()));
     until(&mut terminal, "30 90");
-    terminal.send(&Message::Text(r#"{"columns": 100, "rows": 40}"#.into()));
-    terminal.send(&Message::Binary(b"stty size\n".to_vec()));
+    terminal.send(&WebSocketMessage::Text(r#"{"columns": 100, "rows": 40}"#.into()));
+    terminal.send(&WebSocketMessage::Binary(b"stty size\n".to_vec()));
     until(&mut terminal, "40 100");
-    // Ctrl-C reaches what runs in the foreground. What waits says so itself: a shell that says it may not yet have handed
-    // over the terminal, and swallows the signal.
-    terminal.send(&Message::Binary(b"sh -c 'echo wai\"\"ting; exec sleep 100'\n".to_vec()));
+    // Ctrl-C reaches the foreground process. That process prints `waiting` itself: if the shell printed it, the shell might
+    // not have handed over the terminal yet and would swallow the signal.
+    terminal.send(&WebSocketMessage::Binary(b"sh -c 'echo wai\"\"ting; exec sleep 100'\n".to_vec()));
     until(&mut terminal, "waiting");
-    terminal.send(&Message::Binary(vec![3]));
-    terminal.send(&Message::Binary(b"exit 5\n".to_vec()));
+    terminal.send(&WebSocketMessage::Binary(vec![3]));
+    terminal.send(&WebSocketMessage::Binary(b"exit 5\n".to_vec()));
     loop {
         match terminal.receive() {
-            Message::Binary(_) => {}
-            Message::Text(text) => {
+            WebSocketMessage::Binary(_) => {}
+            WebSocketMessage::Text(text) => {
                 assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["exit_code"], 5);
                 return;
             }
-            Message::Close => panic!("it ended without a word"),
+            WebSocketMessage::Close => panic!("the socket closed without an exit message"),
         }
     }
 }
 
 #[test]
-fn a_number_that_no_event_has_is_not_waited_for_in_vain() {
-    let server = Server::start();
+fn an_event_id_beyond_the_last_does_not_hang() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
-    let init = Events::of(server.exec(&sandbox, "echo x")).next().unwrap();
+    let init = EventStream::of(server.exec(&sandbox, "echo x")).next().unwrap();
     let path = format!("{sandbox}/processes/{}/events", init.data["process_id"].as_str().unwrap());
     let heard: Vec<_> = server.events(&path, &[("Last-Event-ID", &u64::MAX.to_string())]).collect();
     assert_eq!(heard.last().unwrap().name, "exit");
@@ -145,7 +145,7 @@ fn a_number_that_no_event_has_is_not_waited_for_in_vain() {
 
 #[test]
 fn a_terminal_needs_a_web_socket() {
-    let server = Server::start();
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let answer = server.ask("GET", &format!("{sandbox}/terminal"));
     assert_eq!(answer.code(), "no_websocket");

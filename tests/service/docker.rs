@@ -1,4 +1,4 @@
-//! The service with containers: the same requests, and sandboxes that outlive whoever holds them.
+//! The service with the Docker backend: the same requests, and sandboxes that outlive the sandbox daemon.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -6,15 +6,15 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use menace_tests::{Server, docker_options};
+use menace_tests::{TestServer, docker_options};
 use serde_json::json;
 
 #[test]
-fn the_same_requests_work_with_containers_which_outlive_whoever_holds_them() {
+fn requests_work_with_containers_that_outlive_the_sandbox_daemon() {
     let Some(options) = docker_options() else { return };
     let variables =
         [("DOCKER_HOST", options.host.as_str()), ("MENACE_SANDBOX_IMAGE", options.image.as_str())];
-    let server = Server::with_variables(&["--backend", "docker"], &variables);
+    let server = TestServer::with_variables(&["--backend", "docker"], &variables);
     assert_eq!(server.ask("GET", "/readyz").json()["backend"], "docker");
     let sandbox =
         server.sandbox(&json!({ "project_name": "test", "memory_limit": "256m", "cpu_limit": "1.0" }));
@@ -25,10 +25,10 @@ fn the_same_requests_work_with_containers_which_outlive_whoever_holds_them() {
         204
     );
     assert_eq!(server.ask("GET", &format!("{sandbox}/files/workspace/a.txt")).text(), "there");
-    let keeper = rustix::process::Pid::from_raw(*server.keepers().iter().min().unwrap()).unwrap();
-    rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+    let daemon = rustix::process::Pid::from_raw(*server.sandbox_daemons().iter().min().unwrap()).unwrap();
+    rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
     let began = std::time::Instant::now();
-    while server.keepers().contains(&keeper.as_raw_nonzero().get()) {
+    while server.sandbox_daemons().contains(&daemon.as_raw_nonzero().get()) {
         assert!(began.elapsed().as_secs() < 20);
         std::thread::yield_now();
     }
@@ -41,9 +41,9 @@ fn the_same_requests_work_with_containers_which_outlive_whoever_holds_them() {
 }
 
 #[test]
-fn without_an_engine_that_is_said() {
+fn a_missing_engine_is_reported() {
     let missing = [("DOCKER_HOST", "unix:///nowhere/docker.sock")];
-    let server = Server::with_variables(&[], &missing);
+    let server = TestServer::with_variables(&[], &missing);
     for refused in [
         server.send("POST", "/api/sandboxes", &json!({ "backend": "docker" })),
         server.ask("GET", "/api/capabilities?backend=docker"),
@@ -53,15 +53,15 @@ fn without_an_engine_that_is_said() {
         assert!(error["message"].as_str().unwrap().contains("unix:///nowhere/docker.sock"), "{error}");
         assert!(error["hint"].as_str().unwrap().contains("start dockerd"), "{error}");
     }
-    assert_eq!(server.ask("GET", "/readyz").status, 200, "the usual backend goes on");
+    assert_eq!(server.ask("GET", "/readyz").status, 200, "the default backend still works");
 }
 
 #[test]
-fn a_container_that_somebody_removed_is_gone() {
+fn an_externally_removed_container_is_gone() {
     let Some(options) = docker_options() else { return };
     let variables =
         [("DOCKER_HOST", options.host.as_str()), ("MENACE_SANDBOX_IMAGE", options.image.as_str())];
-    let server = Server::with_variables(&["--backend", "docker"], &variables);
+    let server = TestServer::with_variables(&["--backend", "docker"], &variables);
     let sandbox = server.sandbox(&json!({}));
     let container = server.ask("GET", &sandbox).json()["container_id"].as_str().unwrap().to_owned();
     let mut engine = UnixStream::connect(options.host.trim_start_matches("unix://")).unwrap();
@@ -77,22 +77,22 @@ fn a_container_that_somebody_removed_is_gone() {
 }
 
 #[test]
-fn an_engine_that_goes_away_in_the_middle_of_a_call_is_said() {
+fn an_engine_lost_during_a_call_is_reported() {
     let Some(options) = docker_options() else { return };
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("engine.sock");
-    let between = Between::at(&socket, options.host.trim_start_matches("unix://"));
+    let proxy = InterruptibleProxy::at(&socket, options.host.trim_start_matches("unix://"));
     let host = format!("unix://{}", socket.display());
     let variables = [("DOCKER_HOST", host.as_str()), ("MENACE_SANDBOX_IMAGE", options.image.as_str())];
-    let server = Server::with_variables(&["--backend", "docker"], &variables);
+    let server = TestServer::with_variables(&["--backend", "docker"], &variables);
     let sandbox = server.sandbox(&json!({}));
     let command = json!({ "command": ["sh", "-c", "touch /workspace/began; sleep 100"] });
     let (answer, took) = std::thread::scope(|scope| {
         let call = scope.spawn(|| server.send("POST", &format!("{sandbox}/execute"), &command));
         while server.ask("GET", &format!("{sandbox}/files/workspace/began?as=stat")).status != 200 {
-            assert!(!call.is_finished(), "it does not run");
+            assert!(!call.is_finished(), "the call ended too early");
         }
-        between.cut();
+        proxy.cut();
         let began = std::time::Instant::now();
         (call.join().unwrap(), began.elapsed())
     });
@@ -100,16 +100,20 @@ fn an_engine_that_goes_away_in_the_middle_of_a_call_is_said() {
     assert!(answer.text().contains("start dockerd"), "{}", answer.text());
     assert!(took.as_secs() < 20, "{took:?}");
     assert_eq!(server.ask("GET", "/healthz").status, 200);
-    between.mend();
-    assert_eq!(server.ask("DELETE", &sandbox).status, 204, "nothing is left when the engine is back");
+    proxy.restore();
+    assert_eq!(
+        server.ask("DELETE", &sandbox).status,
+        204,
+        "the sandbox can be deleted when the engine is back"
+    );
 }
 
-/// Stands between the service and an engine, and can be cut.
-struct Between {
+/// Proxy between the service and an engine whose connections can be cut and restored.
+struct InterruptibleProxy {
     open: Arc<Mutex<(bool, Vec<UnixStream>)>>,
 }
 
-impl Between {
+impl InterruptibleProxy {
     fn at(path: &Path, engine: &str) -> Self {
         let listener = UnixListener::bind(path).unwrap();
         let open = Arc::new(Mutex::new((true, Vec::new())));
@@ -141,7 +145,7 @@ impl Between {
         }
     }
 
-    fn mend(&self) {
+    fn restore(&self) {
         self.open.lock().unwrap().0 = true;
     }
 }

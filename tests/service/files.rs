@@ -1,13 +1,13 @@
-//! Files in and out, and those that must not go where they want.
+//! Files into and out of a sandbox, and paths that must not escape.
 
 use std::io::Write;
 
-use menace_tests::Server;
+use menace_tests::TestServer;
 use serde_json::json;
 
 #[test]
-fn a_file_goes_in_and_comes_out_as_it_was() {
-    let server = Server::start();
+fn a_file_round_trips_unchanged() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let file = |path: &str| format!("{sandbox}/files/workspace/{path}");
     let content: Vec<u8> = (0..300_000_u32).map(|number| u8::try_from(number % 251).unwrap()).collect();
@@ -42,7 +42,7 @@ fn archive(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
         header.set_entry_type(*kind);
         header.set_mode(0o644);
         header.set_size(if is_link { 0 } else { content.len() as u64 });
-        // The library refuses names that leave the archive, so they are written by hand.
+        // The `tar` crate refuses names that leave the archive, so they are written directly.
         let name = &mut header.as_old_mut().name;
         name[..path.len()].copy_from_slice(path.as_bytes());
         if is_link {
@@ -55,8 +55,8 @@ fn archive(entries: &[(&str, tar::EntryType, &str)]) -> Vec<u8> {
 }
 
 #[test]
-fn archives_go_in_and_out_and_stay_where_they_belong() {
-    let server = Server::start();
+fn archives_round_trip_and_cannot_escape() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let put =
         |bytes: &[u8]| server.ask_with("PUT", &format!("{sandbox}/files/workspace/in?as=tar"), &[], bytes);
@@ -82,8 +82,8 @@ fn archives_go_in_and_out_and_stay_where_they_belong() {
 }
 
 #[test]
-fn paths_do_not_climb_and_disks_do_not_overflow() {
-    let server = Server::start();
+fn paths_cannot_escape_and_disk_limits_hold() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "disk_limit": "2m" }));
     for path in ["workspace/..%2F..%2Fetc%2Fx", "workspace/../../etc/x", "%2e%2e/x"] {
         let answer = server.ask_with("PUT", &format!("{sandbox}/files/{path}"), &[], b"x");
@@ -101,7 +101,7 @@ fn paths_do_not_climb_and_disks_do_not_overflow() {
     assert_eq!(server.ask("GET", &format!("{sandbox}/files/etc/shadow")).code(), "file_not_found");
 }
 
-/// What a process has in memory, in KiB.
+/// Resident memory of a process, in KiB.
 fn resident(pid: i32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -109,12 +109,12 @@ fn resident(pid: i32) -> u64 {
 }
 
 #[test]
-fn a_stream_that_does_not_fit_is_refused_long_before_its_end() {
+fn an_oversized_stream_is_refused_early() {
     const CHUNK: usize = 64 << 10;
-    let server = Server::start();
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "disk_limit": "2m" }));
-    let keeper = server.keepers().into_iter().min().unwrap();
-    let before = resident(keeper);
+    let daemon = server.sandbox_daemons().into_iter().min().unwrap();
+    let before = resident(daemon);
     let mut stream = std::net::TcpStream::connect(&server.address).unwrap();
     let head = format!(
         "PUT {sandbox}/files/workspace/a?as=tar HTTP/1.1\r\nHost: {}\r\nTransfer-Encoding: chunked\r\n\r\n",
@@ -130,21 +130,21 @@ fn a_stream_that_does_not_fit_is_refused_long_before_its_end() {
     first.resize(CHUNK, 0);
     let mut sent = 0_usize;
     let mut chunk = first;
-    // It ends when the server does not listen any more.
+    // Writing fails once the server has closed the connection.
     while stream.write_all(format!("{CHUNK:x}\r\n").as_bytes()).is_ok()
         && stream.write_all(&chunk).and_then(|()| stream.write_all(b"\r\n")).is_ok()
     {
         sent += CHUNK;
         chunk.fill(0);
-        assert!(sent < 256 << 20, "{sent} bytes went to a disk of 2 MiB");
+        assert!(sent < 256 << 20, "{sent} bytes were accepted for a disk of 2 MiB");
     }
-    assert!(resident(keeper) < before + (64 << 10), "the keeper holds what it was sent");
+    assert!(resident(daemon) < before + (64 << 10), "the sandbox daemon buffers the upload in memory");
     assert_eq!(server.shell(&sandbox, "echo fine")["exit_code"], 0);
 }
 
 #[test]
-fn a_file_that_may_not_be_read_is_said_before_anything_is_sent() {
-    let server = Server::start();
+fn an_unreadable_file_is_an_error_before_the_body_starts() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let file = format!("{sandbox}/files/workspace/closed");
     assert_eq!(server.ask_with("PUT", &format!("{file}?mode=000"), &[], b"content").status, 204);
@@ -164,12 +164,12 @@ fn a_file_that_may_not_be_read_is_said_before_anything_is_sent() {
         );
     }
     assert_eq!(server.ask("DELETE", &sandbox).status, 204);
-    assert_eq!(server.ask("DELETE", &sandbox).code(), "sandbox_not_found", "it is gone");
+    assert_eq!(server.ask("DELETE", &sandbox).code(), "sandbox_not_found", "the sandbox is gone");
 }
 
 #[test]
-fn what_happens_to_files_is_told() {
-    let server = Server::start();
+fn file_events_are_reported() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let mut events = server.events(&format!("{sandbox}/watch?path=/workspace"), &[]);
     server.shell(&sandbox, "mkdir d; echo x > d/f; rm d/f");
@@ -183,8 +183,8 @@ fn what_happens_to_files_is_told() {
 }
 
 #[test]
-fn what_changed_is_known() {
-    let server = Server::start();
+fn changes_are_listed() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     server.shell(&sandbox, "echo x > new.txt");
     let changes = server.ask("GET", &format!("{sandbox}/changes")).json();

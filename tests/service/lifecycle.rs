@@ -1,11 +1,11 @@
-//! Making, finding, stopping, copying, destroying.
+//! Life cycle of sandboxes: create, find, stop, copy, destroy.
 
-use menace_tests::Server;
+use menace_tests::TestServer;
 use serde_json::json;
 
 #[test]
-fn the_commands_of_the_first_edition_work_as_they_are_written() {
-    let server = Server::start();
+fn requests_of_the_first_edition_work_unchanged() {
+    let server = TestServer::start();
     let body = json!({ "project_name": "test", "memory_limit": "1g", "cpu_limit": "1.0" });
     let made = server.send("POST", "/api/sandboxes/", &body);
     assert_eq!(made.status, 201);
@@ -41,8 +41,8 @@ fn the_commands_of_the_first_edition_work_as_they_are_written() {
 }
 
 #[test]
-fn limits_hold_and_can_be_changed() {
-    let server = Server::start();
+fn limits_are_enforced_and_can_be_changed() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "memory_limit": "64m", "disk_limit": "8m", "pids_limit": 20 }));
     let hungry = "python3 -c 'b = bytearray(200 << 20); print(len(b))'";
     assert_eq!(server.shell(&sandbox, hungry)["oom"], true);
@@ -56,8 +56,8 @@ fn limits_hold_and_can_be_changed() {
 }
 
 #[test]
-fn a_command_that_takes_too_long_is_killed_and_says_so() {
-    let server = Server::start();
+fn a_command_past_its_timeout_is_killed_and_reported() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "timeout": "300ms" }));
     let done = server.shell(&sandbox, "echo before; sleep 60");
     assert_eq!(
@@ -74,7 +74,7 @@ fn a_command_that_takes_too_long_is_killed_and_says_so() {
 
 #[test]
 fn a_stopped_sandbox_keeps_its_files_and_a_paused_one_its_processes() {
-    let server = Server::start();
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     let started =
         server.send("POST", &format!("{sandbox}/processes"), &json!({ "command": ["sleep", "60"] })).json();
@@ -93,8 +93,8 @@ fn a_stopped_sandbox_keeps_its_files_and_a_paused_one_its_processes() {
 }
 
 #[test]
-fn copies_of_files_become_sandboxes() {
-    let server = Server::start();
+fn snapshots_and_forks_become_sandboxes() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "project_name": "first" }));
     server.shell(&sandbox, "echo one > file");
     let taken = server.send("POST", &format!("{sandbox}/snapshots"), &json!({ "name": "before" })).json();
@@ -116,8 +116,8 @@ fn copies_of_files_become_sandboxes() {
 }
 
 #[test]
-fn what_has_a_time_ends_by_itself() {
-    let server = Server::start();
+fn ttl_destroys_and_idle_timeout_stops_a_sandbox() {
+    let server = TestServer::start();
     let mut happened = server.events("/api/events", &[]);
     let short = server.sandbox(&json!({ "ttl": "100ms" }));
     let idle = server.sandbox(&json!({ "idle_timeout": "100ms" }));
@@ -139,8 +139,8 @@ fn what_has_a_time_ends_by_itself() {
 }
 
 #[test]
-fn the_same_request_with_the_same_key_makes_one_sandbox() {
-    let server = Server::start();
+fn a_repeated_idempotency_key_creates_one_sandbox() {
+    let server = TestServer::start();
     let make = |key: &str, body: &str| {
         let headers = [("Content-Type", "application/json"), ("Idempotency-Key", key)];
         server.ask_with("POST", "/api/sandboxes", &headers, body.as_bytes())
@@ -154,8 +154,8 @@ fn the_same_request_with_the_same_key_makes_one_sandbox() {
 }
 
 #[test]
-fn sandboxes_are_found_by_what_is_known_of_them_a_page_at_a_time() {
-    let server = Server::start();
+fn sandboxes_are_filtered_and_paginated() {
+    let server = TestServer::start();
     for number in 0..5 {
         server.sandbox(&json!({ "project_name": format!("p{number}"), "labels": { "even": (number % 2 == 0).to_string() } }));
     }

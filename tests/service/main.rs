@@ -1,4 +1,4 @@
-//! The sandbox service, from outside: `menace serve` and those who ask it.
+//! The sandbox service, from outside: `menace serve` and its clients.
 #![expect(
     clippy::unwrap_used,
     reason = "clippy allows it in test functions, and their helpers are no different"

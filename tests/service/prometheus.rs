@@ -1,4 +1,4 @@
-//! What Prometheus itself makes of what we export, and what is in `deploy/` for it.
+//! Exported metrics and the files in `deploy/`, checked by the real Prometheus.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use menace_tests::{Invocation, Server, http, menace_binary};
+use menace_tests::{MenaceInvocation, TestServer, http, menace_binary};
 use serde_json::{Value, json};
 
 /// A process of a test, which ends with it.
-struct Running(Child);
+struct RunningProcess(Child);
 
-impl Drop for Running {
+impl Drop for RunningProcess {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -33,7 +33,7 @@ fn lint(text: &str) {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .expect("promtool is there: script/bootstrap installs it");
+        .expect("script/bootstrap installs promtool");
     promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
     let said = promtool.wait_with_output().unwrap();
     let problems =
@@ -41,14 +41,14 @@ fn lint(text: &str) {
     assert!(said.status.success() && problems.is_empty(), "{problems}\n{text}");
 }
 
-/// A data directory as a loop, self-tests and a restart leave it.
+/// Fills a data directory as a run, self-tests and a restart leave it.
 fn fill(directory: &Path) {
     let code = directory.join("repository");
     fs::create_dir(&code).unwrap();
     fs::write(code.join("one.py"), "def half(number: int) -> float:\n    return number / 2\n").unwrap();
     let data = directory.to_str().unwrap();
     for _ in 0..2 {
-        Invocation::new(directory, directory)
+        MenaceInvocation::new(directory, directory)
             .arguments(["run", "repository", "--preset-count", "1", "--data-dir", data])
             .run();
     }
@@ -75,7 +75,7 @@ fn fill(directory: &Path) {
     );
 }
 
-/// Takes the history of the first editions over, as the first measurement does.
+/// Imports the history of the first editions, as the first measurement does.
 fn make_history(directory: &Path) {
     let script = "import sqlite3, sys\n\
         base = sqlite3.connect(sys.argv[1])\n\
@@ -87,7 +87,7 @@ fn make_history(directory: &Path) {
     assert!(made.unwrap().success());
 }
 
-fn exporter(directory: &Path) -> (Running, String) {
+fn exporter(directory: &Path) -> (RunningProcess, String) {
     let mut child = Command::new(menace_binary())
         .args(["synergy-exporter", "--port", "0", "--data-dir"])
         .arg(directory)
@@ -99,18 +99,18 @@ fn exporter(directory: &Path) -> (Running, String) {
     lines.read_line(&mut said).unwrap();
     let port = said.trim().rsplit(' ').next().unwrap().to_owned();
     assert!(said.starts_with("Synergy metrics exporter running"), "{said}");
-    (Running(child), format!("127.0.0.1:{port}"))
+    (RunningProcess(child), format!("127.0.0.1:{port}"))
 }
 
-/// Names of values, without those of a histogram's parts.
+/// Names of metrics, without the series of histograms.
 fn names(text: &str) -> BTreeSet<String> {
     let declared = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
     declared.filter_map(|line| Some(line.split_once(' ')?.0.to_owned())).collect()
 }
 
 #[test]
-fn what_is_exported_is_what_prometheus_expects_and_scrapes() {
-    let server = Server::start();
+fn exported_metrics_pass_promtool_and_are_scraped() {
+    let server = TestServer::start();
     let directory = server.directory.path();
     fill(directory);
     make_history(directory);
@@ -134,7 +134,7 @@ fn what_is_exported_is_what_prometheus_expects_and_scrapes() {
         "menace_runs{state=\"finished\"} 2",
         "menace_data_up 1",
     ] {
-        assert!(of_server.lines().any(|said| said.starts_with(line)), "{line} is not in\n{of_server}");
+        assert!(of_server.lines().any(|said| said.starts_with(line)), "{line} is missing in\n{of_server}");
     }
     for line in [
         "synergy_roi -0.25",
@@ -142,13 +142,13 @@ fn what_is_exported_is_what_prometheus_expects_and_scrapes() {
         "synergy_trainer_iterations 4",
         "synergy_history_entries 1",
     ] {
-        assert!(of_synergy.lines().any(|said| said.starts_with(line)), "{line} is not in\n{of_synergy}");
+        assert!(of_synergy.lines().any(|said| said.starts_with(line)), "{line} is missing in\n{of_synergy}");
     }
     let scraped = scraped(directory, &[&server.address, &synergy], "synergy_roi or sandbox_restart_total");
     let values: BTreeSet<String> =
         scraped.iter().map(|one| one["value"][1].as_str().unwrap().to_owned()).collect();
     assert_eq!(values, BTreeSet::from(["-0.25".to_owned(), "2".to_owned()]));
-    // A file that cannot be read is said, and costs nothing else.
+    // An unreadable file is reported, and other metrics are still exported.
     fs::write(directory.join("recovery.json"), "no JSON").unwrap();
     let broken = server.ask("GET", "/metrics").text();
     assert!(broken.contains("menace_data_up 0") && broken.contains("sandbox_commands_total"), "{broken}");
@@ -156,7 +156,7 @@ fn what_is_exported_is_what_prometheus_expects_and_scrapes() {
     assert_eq!(http::ask(&synergy, "GET", "/health", &[], b"").status, 503);
 }
 
-/// What the real Prometheus answers to a question once it has scraped all targets.
+/// Result of a query to the real Prometheus after it has scraped all targets.
 fn scraped(directory: &Path, targets: &[&str], question: &str) -> Vec<Value> {
     let configuration = format!(
         "global:\n  scrape_interval: 1s\nscrape_configs:\n  - job_name: menace\n    static_configs:\n      - targets: {targets:?}\n"
@@ -164,14 +164,14 @@ fn scraped(directory: &Path, targets: &[&str], question: &str) -> Vec<Value> {
     fs::write(directory.join("prometheus.yml"), configuration).unwrap();
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
-    let _prometheus = Running(
+    let _prometheus = RunningProcess(
         Command::new("prometheus")
             .arg(format!("--config.file={}", directory.join("prometheus.yml").display()))
             .arg(format!("--storage.tsdb.path={}", directory.join("tsdb").display()))
             .arg(format!("--web.listen-address={address}"))
             .stderr(Stdio::null())
             .spawn()
-            .expect("prometheus is there: script/bootstrap installs it"),
+            .expect("script/bootstrap installs prometheus"),
     );
     let deadline = Instant::now() + Duration::from_mins(1);
     let query = |question: &str| -> Vec<Value> {
@@ -193,7 +193,7 @@ fn scraped(directory: &Path, targets: &[&str], question: &str) -> Vec<Value> {
 }
 
 #[test]
-fn rules_and_dashboards_are_right_and_ask_for_what_is_exported() {
+fn alert_rules_and_dashboards_use_exported_metrics() {
     for arguments in [
         &["check", "config", "prometheus/prometheus.yml"][..],
         &["check", "rules", "prometheus/alerts.yml"],
@@ -208,7 +208,7 @@ fn rules_and_dashboards_are_right_and_ask_for_what_is_exported() {
         );
     }
     let directory = tempfile::tempdir().unwrap();
-    let server = Server::start();
+    let server = TestServer::start();
     fill(server.directory.path());
     make_history(directory.path());
     let (_exporter, synergy) = exporter(directory.path());
@@ -219,10 +219,10 @@ fn rules_and_dashboards_are_right_and_ask_for_what_is_exported() {
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
     let described: BTreeSet<String> = rows.map(|(name, _)| name.to_owned()).collect();
     let untold: Vec<&String> = exported.difference(&described).collect();
-    assert!(untold.is_empty(), "exported, and not in docs/metrics.md: {untold:?}");
+    assert!(untold.is_empty(), "exported but not in docs/metrics.md: {untold:?}");
     let dashboard: Value =
         serde_json::from_str(&fs::read_to_string(deploy("grafana/menace.json")).unwrap()).unwrap();
-    // What is written around the rules names files as well.
+    // Only the expressions of the rules count: other lines name files as well.
     let rules = fs::read_to_string(deploy("prometheus/alerts.yml")).unwrap();
     let mut asked: String =
         rules.lines().filter_map(|line| line.trim().strip_prefix("expr: ")).collect::<Vec<_>>().join("\n");
@@ -238,7 +238,7 @@ fn rules_and_dashboards_are_right_and_ask_for_what_is_exported() {
         described.contains(word) || part.is_some_and(|plain| described.contains(plain))
     };
     let missing: BTreeSet<&str> = words.filter(is_ours).filter(|word| !is_described(word)).collect();
-    assert!(missing.is_empty(), "asked for, and not exported: {missing:?}");
+    assert!(missing.is_empty(), "queried but not exported: {missing:?}");
 }
 
 fn expressions(value: &Value, into: &mut String) {

@@ -1,23 +1,23 @@
-//! A server that is killed loses nothing, and what is lost is gone.
+//! A killed server loses no sandbox; sandboxes of a killed daemon are reported as gone.
 
-use menace_tests::Server;
-use menace_tests::http::Events;
+use menace_tests::TestServer;
+use menace_tests::http::EventStream;
 use serde_json::json;
 
 #[test]
-fn a_server_that_was_killed_finds_its_sandboxes_and_their_processes() {
-    let mut server = Server::start();
+fn a_restarted_server_finds_its_sandboxes_and_processes() {
+    let mut server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "project_name": "stays" }));
     server.shell(&sandbox, "echo kept > file");
     let counting = "i=0; while [ $i -lt 400 ]; do echo $i; i=$((i+1)); sleep 0.005; done";
-    let mut events = Events::of(server.exec(&sandbox, counting));
+    let mut events = EventStream::of(server.exec(&sandbox, counting));
     let process = events.next().unwrap().data["process_id"].as_str().unwrap().to_owned();
     let (mut heard, mut last) = (String::new(), "0".to_owned());
     for event in events.by_ref().filter(|event| event.name == "stdout").take(20) {
         heard += event.data["data"].as_str().unwrap();
         last = event.id.unwrap();
     }
-    server.kill_and_start_again();
+    server.kill_and_restart();
     drop(events);
     assert_eq!(server.ask("GET", &sandbox).json()["project_name"], "stays");
     assert_eq!(server.shell(&sandbox, "cat file")["stdout"], "kept\n");
@@ -28,21 +28,25 @@ fn a_server_that_was_killed_finds_its_sandboxes_and_their_processes() {
         }
     }
     let expected: String = (0..400).map(|number| format!("{number}\n")).collect();
-    assert_eq!(heard, expected, "something was lost or heard twice");
+    assert_eq!(heard, expected, "output was lost or repeated");
 }
 
 #[test]
-fn what_nobody_holds_any_more_is_gone_and_the_server_goes_on() {
-    let server = Server::start();
+fn sandboxes_of_a_killed_daemon_are_gone_and_the_server_continues() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({}));
     server.send("POST", &format!("{sandbox}/processes"), &json!({ "command": ["sleep", "1000"] }));
-    let keepers = server.keepers();
-    // The one that holds them was there first.
-    let keeper = rustix::process::Pid::from_raw(*keepers.iter().min().unwrap()).unwrap();
-    rustix::process::kill_process(keeper, rustix::process::Signal::KILL).unwrap();
+    let sandbox_daemons = server.sandbox_daemons();
+    // The daemon was started first, so it has the lowest process id.
+    let daemon = rustix::process::Pid::from_raw(*sandbox_daemons.iter().min().unwrap()).unwrap();
+    rustix::process::kill_process(daemon, rustix::process::Signal::KILL).unwrap();
     let began = std::time::Instant::now();
-    while !server.keepers().iter().all(|pid| !keepers.contains(pid)) {
-        assert!(began.elapsed().as_secs() < 20, "{keepers:?} are still there: {:?}", server.keepers());
+    while !server.sandbox_daemons().iter().all(|pid| !sandbox_daemons.contains(pid)) {
+        assert!(
+            began.elapsed().as_secs() < 20,
+            "{sandbox_daemons:?} still run: {:?}",
+            server.sandbox_daemons()
+        );
         std::thread::yield_now();
     }
     assert_eq!(server.ask("GET", &sandbox).status, 404);

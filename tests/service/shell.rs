@@ -1,16 +1,16 @@
-//! Sandboxes that stay, from the shell.
+//! Persistent sandboxes from the command line.
 
 use std::path::Path;
 
-use menace_tests::{Invocation, Outcome};
+use menace_tests::{InvocationOutcome, MenaceInvocation};
 use serde_json::Value;
 
-/// A directory with sandboxes, which end with it.
-struct Place(tempfile::TempDir);
+/// A working directory whose sandboxes are removed on drop.
+struct SandboxDirectory(tempfile::TempDir);
 
-impl Place {
-    fn menace(&self, arguments: &[&str]) -> Outcome {
-        Invocation::new(self.0.path(), self.0.path()).arguments(arguments).run()
+impl SandboxDirectory {
+    fn menace(&self, arguments: &[&str]) -> InvocationOutcome {
+        MenaceInvocation::new(self.0.path(), self.0.path()).arguments(arguments).run()
     }
 
     #[track_caller]
@@ -25,7 +25,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SandboxDirectory {
     fn drop(&mut self) {
         let listed = self.menace(&["sandbox", "list", "--json"]);
         let all: Value = serde_json::from_str(&listed.stdout).unwrap_or_default();
@@ -36,8 +36,8 @@ impl Drop for Place {
 }
 
 #[test]
-fn a_sandbox_is_made_used_and_removed_without_a_server() {
-    let place = Place(tempfile::tempdir().unwrap());
+fn a_sandbox_is_created_used_and_removed_without_a_server() {
+    let place = SandboxDirectory(tempfile::tempdir().unwrap());
     let id = place.done(&["sandbox", "create", "--project", "demo", "--memory", "256m", "--label", "a=b"]);
     assert!(id.starts_with("sb-"), "{id}");
     let short = &id[3..9];

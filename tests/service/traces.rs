@@ -1,21 +1,21 @@
-//! Traces, as a collector of OpenTelemetry gets them.
+//! Traces, as an OpenTelemetry collector receives them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use menace_tests::{Server, Tree};
+use menace_tests::{RepositoryTree, TestServer};
 use serde_json::{Value, json};
 
-/// Something that takes what is sent in JSON, or in bytes.
-struct Collector {
+/// Collector that accepts traces as JSON or protobuf.
+struct TraceCollector {
     address: String,
     sent: Receiver<(String, Vec<u8>)>,
     spans: Vec<Value>,
 }
 
-impl Collector {
+impl TraceCollector {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
@@ -29,7 +29,7 @@ impl Collector {
         Self { address, sent, spans: Vec::new() }
     }
 
-    /// Waits for a span.
+    /// Waits for a span that `is_it` accepts.
     #[track_caller]
     fn span(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + Duration::from_secs(30);
@@ -40,7 +40,7 @@ impl Collector {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok((_, body)) = self.sent.recv_timeout(left) else {
                 let names: Vec<&Value> = self.spans.iter().map(|span| &span["name"]).collect();
-                panic!("it was not sent; these were: {names:?}");
+                panic!("the span was not sent; received: {names:?}");
             };
             let body: Value = serde_json::from_slice(&body).unwrap();
             for resource in body["resourceSpans"].as_array().unwrap() {
@@ -88,22 +88,25 @@ fn attribute(span: &Value, name: &str) -> Value {
     found.unwrap_or_else(|| panic!("{span} has no {name}"))["value"].clone()
 }
 
-/// Numbers of 64 bits may be texts.
+/// A 64-bit number, which OTLP may encode as text.
 fn number(value: &Value) -> u64 {
-    value.as_u64().or_else(|| value.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{value} is no number"))
+    value
+        .as_u64()
+        .or_else(|| value.as_str()?.parse().ok())
+        .unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
 const JSON: (&str, &str) = ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
 
 #[test]
-fn a_request_is_below_that_of_its_caller_and_above_what_is_done_for_it() {
-    let mut collector = Collector::start();
+fn request_spans_have_the_parent_of_the_caller_and_children_of_their_own() {
+    let mut collector = TraceCollector::start();
     let variables = [
         ("OTEL_EXPORTER_OTLP_ENDPOINT", collector.address.as_str()),
         JSON,
         ("OTEL_BSP_SCHEDULE_DELAY", "50"),
     ];
-    let server = Server::with_variables(&[], &variables);
+    let server = TestServer::with_variables(&[], &variables);
     let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let headers = [("traceparent", parent), ("content-type", "application/json")];
     let made = server.ask_with("POST", "/api/sandboxes", &headers, b"{}");
@@ -115,9 +118,9 @@ fn a_request_is_below_that_of_its_caller_and_above_what_is_done_for_it() {
     );
     assert_eq!(number(&attribute(&front, "http.response.status_code")["intValue"]), 201);
     let id = front["spanId"].clone();
-    let keeper = collector.span(|span| span["parentSpanId"] == id);
-    assert_eq!((&keeper["name"], &keeper["traceId"]), (&"POST /api/sandboxes".into(), &front["traceId"]));
-    // Names say which route it was, and not which sandbox.
+    let daemon = collector.span(|span| span["parentSpanId"] == id);
+    assert_eq!((&daemon["name"], &daemon["traceId"]), (&"POST /api/sandboxes".into(), &front["traceId"]));
+    // Span names contain the route, not the id of the sandbox.
     let path = format!("/api/sandboxes/{}", made.json()["sandbox_id"].as_str().unwrap());
     assert_eq!(server.ask("GET", &path).status, 200);
     let read = collector.named("GET /api/sandboxes/{id}");
@@ -126,23 +129,23 @@ fn a_request_is_below_that_of_its_caller_and_above_what_is_done_for_it() {
 
 const SHOP: &str = "def mean(prices: list[float]) -> float:\n    return sum(prices) / len(prices)\n";
 
-fn repository() -> Tree {
-    Tree::with(&[("shop.py", SHOP)])
+fn repository() -> RepositoryTree {
+    RepositoryTree::with(&[("shop.py", SHOP)])
 }
 
 const SHORT: [&str; 6] = ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1"];
 
 #[test]
-fn a_loop_says_what_it_is_made_of() {
-    let mut collector = Collector::start();
+fn a_run_emits_a_span_per_stage() {
+    let mut collector = TraceCollector::start();
     let ended = repository()
-        .reading("auto", SHORT)
+        .on_repository("auto", SHORT)
         .variable("OTEL_EXPORTER_OTLP_ENDPOINT", &collector.address)
         .variable(JSON.0, JSON.1)
         .wall_limit(Duration::from_mins(3))
         .run();
     ended.success();
-    let below = |collector: &mut Collector, above: &Value, name: &str| {
+    let below = |collector: &mut TraceCollector, above: &Value, name: &str| {
         let above = above["spanId"].clone();
         collector.span(|span| span["name"] == name && span["parentSpanId"] == above)
     };
@@ -164,18 +167,20 @@ fn a_loop_says_what_it_is_made_of() {
 }
 
 #[test]
-fn bytes_are_usual_and_a_collector_that_is_not_there_is_named_and_harms_nobody() {
-    let collector = Collector::start();
+fn protobuf_is_the_default_and_a_missing_collector_is_reported() {
+    let collector = TraceCollector::start();
     let tree = repository();
     let run = |endpoint: &str| {
         let short = ["--python", "/usr/bin/python3", "--preset-count", "0"];
-        tree.reading("run", short).variable("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).run()
+        tree.on_repository("run", short).variable("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).run()
     };
-    // It found something.
+    // The run finds a failure.
     run(&collector.address).exits_with(1);
     let (kind, body) = collector.sent.recv_timeout(Duration::from_secs(10)).unwrap();
     assert!(kind == "application/x-protobuf" && !body.is_empty(), "{kind}");
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    run(&format!("http://{closed}")).exits_with(1).says(&["OTEL_EXPORTER_OTLP_ENDPOINT: spans are lost"]);
-    run("localhost:4317").exits_with(2).says(&["is no address of HTTP", "hint: "]);
+    run(&format!("http://{closed}"))
+        .exits_with(1)
+        .stderr_contains(&["OTEL_EXPORTER_OTLP_ENDPOINT: spans are lost"]);
+    run("localhost:4317").exits_with(2).stderr_contains(&["is no address of HTTP", "hint: "]);
 }

@@ -1,34 +1,34 @@
-//! `menace up`: services that are looked after.
+//! `menace up`: supervised services.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use menace_tests::{Invocation, Tree, http, menace_binary};
+use menace_tests::{MenaceInvocation, RepositoryTree, http, menace_binary};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-struct Up {
+struct UpProcess {
     child: Child,
 }
 
-impl Drop for Up {
+impl Drop for UpProcess {
     fn drop(&mut self) {
-        // It may have ended.
+        // It may have exited.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn up(directory: &Path) -> Up {
+fn up(directory: &Path) -> UpProcess {
     started(
         Command::new(menace_binary()).args(["up", "--no-loop", "--port", "0", "--data-dir"]).arg(directory),
     )
 }
 
-fn started(command: &mut Command) -> Up {
-    Up { child: command.stderr(Stdio::null()).spawn().unwrap() }
+fn started(command: &mut Command) -> UpProcess {
+    UpProcess { child: command.stderr(Stdio::null()).spawn().unwrap() }
 }
 
 #[track_caller]
@@ -38,12 +38,12 @@ fn until<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
         if let Some(found) = found() {
             return found;
         }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
-/// Where the server said for the so-manieth time that it listens.
+/// Address in the line with index `time` in which the server logged that it listens.
 fn address(directory: &Path, time: usize) -> String {
     until("the server", || {
         let log = fs::read_to_string(directory.join("logs/serve.log")).ok()?;
@@ -52,7 +52,7 @@ fn address(directory: &Path, time: usize) -> String {
     })
 }
 
-/// Processes that any thread of a process has started.
+/// Child processes of all threads of a process.
 fn children(parent: u32) -> Vec<Pid> {
     let threads = fs::read_dir(format!("/proc/{parent}/task")).unwrap();
     threads
@@ -67,18 +67,18 @@ fn is_gone(address: &str) -> Option<()> {
 }
 
 #[test]
-fn what_is_killed_runs_again_and_all_end_together() {
+fn killed_services_restart_and_all_stop_together() {
     let directory = tempfile::tempdir().unwrap();
     let mut up = up(directory.path());
     let first = address(directory.path(), 0);
     assert_eq!(http::ask(&first, "GET", "/healthz", &[], b"").status, 200);
-    let second = Invocation::new(directory.path(), directory.path());
+    let second = MenaceInvocation::new(directory.path(), directory.path());
     second
         .arguments(["up", "--no-loop", "--data-dir"])
         .arguments([directory.path()])
         .run()
         .exits_with(2)
-        .says(&["runs already"]);
+        .stderr_contains(&["runs already"]);
     for pid in children(up.child.id()) {
         kill_process(pid, Signal::KILL).unwrap();
     }
@@ -92,8 +92,8 @@ fn what_is_killed_runs_again_and_all_end_together() {
 const SHOP: &str = "def mean(prices: list[float]) -> float:\n    return sum(prices) / len(prices)\n\n\ndef first(words: str) -> str:\n    return words.split()[0]\n";
 
 #[test]
-fn a_loop_that_is_ended_or_killed_is_gone_on_with_to_its_end() {
-    let tree = Tree::with(&[("shop.py", SHOP)]);
+fn an_interrupted_or_killed_run_is_resumed_to_its_end() {
+    let tree = RepositoryTree::with(&[("shop.py", SHOP)]);
     let data = tree.work().join("data");
     let start = || {
         let mut command = Command::new(menace_binary());
@@ -113,27 +113,27 @@ fn a_loop_that_is_ended_or_killed_is_gone_on_with_to_its_end() {
     let mut killed = start();
     calls(1);
     let of_loop = children(killed.child.id());
-    // Whoever wants to go on with it as well has to wait.
+    // A concurrent attempt to resume the same run is refused.
     let run = fs::read_dir(data.join("auto")).unwrap().next().unwrap().unwrap().file_name();
     let other =
         tree.menace(["auto", "--recover", run.to_str().unwrap(), "--data-dir"]).arguments([&data]).run();
-    other.exits_with(2).says(&["still runs"]);
+    other.exits_with(2).stderr_contains(&["still runs"]);
     for pid in of_loop {
         kill_process(pid, Signal::KILL).unwrap();
     }
     calls(2);
-    assert!(killed.child.wait().unwrap().success(), "it ends when the loop has");
+    assert!(killed.child.wait().unwrap().success(), "the supervisor exits when the run has finished");
     let recovery: Value = serde_json::from_slice(&fs::read(data.join("recovery.json")).unwrap()).unwrap();
     assert_eq!(recovery["sandbox_restart_total"], 2, "{recovery}");
     assert_eq!(recovery["last_failure"]["reason"], "its process ended without a word");
-    assert_eq!(fs::read_dir(data.join("auto")).unwrap().count(), 1, "it is one loop");
+    assert_eq!(fs::read_dir(data.join("auto")).unwrap().count(), 1, "there is only one run");
     let report = data.join("auto").join(run).join("report.json");
     let report: Value = serde_json::from_slice(&fs::read(report).unwrap()).unwrap();
     assert!(report["stopped"].is_string() && report["cycles"].as_array().unwrap().len() == 1, "{report}");
 }
 
 #[test]
-fn who_is_looked_after_ends_with_who_does_so() {
+fn services_exit_when_the_supervisor_exits() {
     let directory = tempfile::tempdir().unwrap();
     let mut up = up(directory.path());
     let address = address(directory.path(), 0);
@@ -143,21 +143,21 @@ fn who_is_looked_after_ends_with_who_does_so() {
 }
 
 #[test]
-fn what_was_is_asked_from_the_shell() {
+fn recovery_and_audit_are_queried_from_the_command_line() {
     let directory = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| {
-        Invocation::new(directory.path(), directory.path())
+        MenaceInvocation::new(directory.path(), directory.path())
             .arguments(arguments)
             .arguments(["--data-dir", "."])
             .run()
     };
-    run(&["recovery"]).success().shows(&["sandbox_restart_total    0", "none"]);
+    run(&["recovery"]).success().stdout_contains(&["sandbox_restart_total    0", "none"]);
     let recovery = json!({"version": 1, "sandbox_restart_total": 3, "sandbox_last_failure_ts": 1_700_000_000.0,
         "last_failure": {"run": "r_1", "reason": "it died"}});
     fs::write(directory.path().join("recovery.json"), recovery.to_string()).unwrap();
-    run(&["recovery"]).success().shows(&["3", "2023-11-14T22:13:20Z, r_1: it died"]);
+    run(&["recovery"]).success().stdout_contains(&["3", "2023-11-14T22:13:20Z, r_1: it died"]);
     assert_eq!(run(&["recovery", "--json"]).json()["sandbox_restart_total"], 3);
-    run(&["audit", "verify"]).exits_with(2).says(&["there is no audit trail"]);
-    run(&["synergy-trainer", "--run-once"]).success().says(&["nothing to learn from"]);
-    run(&["synergy-tools"]).exits_with(2).says(&["hint: EXPORT_SYNERGY_METRICS=1"]);
+    run(&["audit", "verify"]).exits_with(2).stderr_contains(&["there is no audit trail"]);
+    run(&["synergy-trainer", "--run-once"]).success().stderr_contains(&["nothing to learn from"]);
+    run(&["synergy-tools"]).exits_with(2).stderr_contains(&["hint: EXPORT_SYNERGY_METRICS=1"]);
 }

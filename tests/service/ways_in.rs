@@ -1,12 +1,12 @@
-//! Programs inside that listen, networks, what the service says of itself.
+//! Ports of programs in sandboxes, networks, self-description of the service, TLS.
 
-use menace_tests::Server;
-use menace_tests::http::Events;
+use menace_tests::TestServer;
+use menace_tests::http::EventStream;
 use serde_json::json;
 
 #[test]
-fn a_program_inside_that_listens_is_reached() {
-    let server = Server::start();
+fn a_listening_program_is_reachable() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "ports": [8000] }));
     let port = format!("{sandbox}/ports/8000/");
     assert_eq!(server.ask("GET", &sandbox).json()["ports"]["8000"], port.as_str());
@@ -15,14 +15,17 @@ fn a_program_inside_that_listens_is_reached() {
     let body = json!({ "command": ["python3", "-u", "-m", "http.server", "8000"] });
     let process = server.send("POST", &format!("{sandbox}/processes"), &body).json();
     let events = format!("{sandbox}/processes/{}/events", process["process_id"].as_str().unwrap());
-    assert!(server.events(&events, &[]).any(|event| event.name == "stdout"), "it says that it listens");
+    assert!(
+        server.events(&events, &[]).any(|event| event.name == "stdout"),
+        "the program reports that it listens"
+    );
     let got = server.ask("GET", &format!("{port}a%20b.txt?x=1"));
     assert_eq!((got.status, got.text()), (200, "hello there\n".to_owned()));
 }
 
 #[test]
-fn a_network_is_seen_and_changed() {
-    let server = Server::start();
+fn network_flows_are_listed_and_rules_can_change() {
+    let server = TestServer::start();
     let sandbox = server.sandbox(&json!({ "network": "deny" }));
     let tried = server
         .shell(&sandbox, "python3 -c 'import socket; socket.create_connection((\"192.0.2.1\", 80), 2)'");
@@ -38,14 +41,17 @@ fn a_network_is_seen_and_changed() {
 
 #[test]
 fn the_service_describes_itself() {
-    let server = Server::start();
+    let server = TestServer::start();
     assert_eq!(server.ask("GET", "/healthz").json()["status"], "ok");
     assert_eq!(server.ask("GET", "/readyz").json()["backend"], "native");
     let document = server.ask("GET", "/api/openapi.json").json();
     assert!(document["paths"]["/api/sandboxes/{id}/execute"]["post"].is_object());
     let page = server.ask("GET", "/api/docs/");
     assert_eq!(page.status, 200);
-    assert!(!page.text().contains("http://") && !page.text().contains("https://"), "the page asks others");
+    assert!(
+        !page.text().contains("http://") && !page.text().contains("https://"),
+        "the page refers to other hosts"
+    );
     let sandbox = server.sandbox(&json!({}));
     server.shell(&sandbox, "true");
     let metrics = server.ask("GET", "/metrics").text();
@@ -55,19 +61,19 @@ fn the_service_describes_itself() {
     assert_eq!((&isolation["no_capabilities"], &isolation["seccomp"]), (&json!(true), &json!(true)));
     let capabilities = server.ask("GET", "/api/capabilities").json();
     assert_eq!(capabilities["isolates"], true);
-    let last: Vec<_> = Events::of(server.exec(&sandbox, "true")).collect();
+    let last: Vec<_> = EventStream::of(server.exec(&sandbox, "true")).collect();
     assert_eq!(last.last().unwrap().name, "exit");
 }
 
 #[test]
-fn a_certificate_makes_it_https() {
+fn a_certificate_enables_https() {
     let directory = tempfile::tempdir().unwrap();
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let (certificate, key) = (directory.path().join("cert.pem"), directory.path().join("key.pem"));
     std::fs::write(&certificate, certified.cert.pem()).unwrap();
     std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
     let files = [certificate.display().to_string(), key.display().to_string()];
-    let server = Server::in_directory(directory, &["--tls-cert", &files[0], "--tls-key", &files[1]]);
+    let server = TestServer::in_directory(directory, &["--tls-cert", &files[0], "--tls-key", &files[1]]);
     let port = server.address.rsplit(':').next().unwrap();
     let asked = std::process::Command::new("curl")
         .args(["-s", "--cacert", &files[0], &format!("https://localhost:{port}/api/sandboxes")])

@@ -1,4 +1,4 @@
-//! Where the binary under test is.
+//! Location of the binary under test, which is built if it is missing or stale.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The variable that names a binary to be used as it is.
+/// Environment variable with the path of a binary to use without building it.
 pub(crate) const BINARY_VARIABLE: &str = "MENACE_BINARY";
 
-/// The binary `menace` of the profile that the tests were built with, never older than its source; or the one that
-/// `MENACE_BINARY` names, as it is.
+/// Path of the binary `menace` of the profile that the tests were built with, never older than its source; or the
+/// path in `MENACE_BINARY`, which is not rebuilt.
 pub fn menace_binary() -> &'static Path {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| {
@@ -35,7 +35,8 @@ pub(crate) fn profile_directory() -> PathBuf {
     deps.parent().expect("cargo puts test executables two levels below the target directory").to_owned()
 }
 
-/// nextest starts one process per test: the lock makes one of them build, and the stamp tells the others that it has.
+/// Builds the binary if it is older than its source. nextest starts one process per test: the lock makes one of them
+/// build, and the stamp tells the others that it has.
 fn build_if_stale(binary: &Path) {
     if is_fresh(binary) {
         return;
@@ -49,7 +50,7 @@ fn build_if_stale(binary: &Path) {
     }
 }
 
-/// cargo leaves the binary as it is when a changed file turns out not to matter; the stamp remembers that it looked.
+/// Path of the stamp that records the last build: cargo does not touch the binary if a changed file does not affect it.
 fn stamp() -> PathBuf {
     profile_directory().join("menace-tests.stamp")
 }

@@ -1,4 +1,4 @@
-//! A small client for HTTP and web sockets, so that tests see every byte that a server sends.
+//! Small client for HTTP and WebSockets, so that tests see every byte that a server sends.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// Longer than any answer takes on a busy machine.
+/// Read timeout: longer than any response takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An answer.
+/// A complete HTTP response.
 #[derive(Debug)]
-pub struct Answer {
-    /// Its status.
+pub struct HttpResponse {
+    /// Status code.
     pub status: u16,
-    /// Its headers, in lower case.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
-    /// Its body.
+    /// Body.
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpResponse {
     /// The body as text.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -32,29 +32,35 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// The code of the error that it is.
+    /// Error code of an error response.
     #[track_caller]
     pub fn code(&self) -> String {
         self.json()["error"]["code"]
             .as_str()
-            .unwrap_or_else(|| panic!("no error: {}", self.text()))
+            .unwrap_or_else(|| panic!("not an error: {}", self.text()))
             .to_owned()
     }
 }
 
-/// A connection on which a request was sent, and of which the head of the answer was read.
-pub struct Reading {
-    /// The status.
+/// A response whose head was read and whose body can be read from the connection.
+pub struct ResponseReader {
+    /// Status code.
     pub status: u16,
-    /// The headers, in lower case.
+    /// Headers, with names in lower case.
     pub headers: Vec<(String, String)>,
     reader: BufReader<TcpStream>,
     is_chunked: bool,
     left: usize,
 }
 
-/// Sends a request and reads the head of the answer.
-pub fn open(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Reading {
+/// Sends a request and reads the head of the response.
+pub fn open(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> ResponseReader {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut head = format!("{method} {path} HTTP/1.1\r\n");
@@ -87,18 +93,18 @@ pub fn open(address: &str, method: &str, path: &str, headers: &[(&str, &str)], b
         headers.push((name.to_lowercase(), value.trim().to_owned()));
     }
     let is_chunked = headers.iter().any(|(name, value)| name == "transfer-encoding" && value == "chunked");
-    Reading { status, headers, reader, is_chunked, left: 0 }
+    ResponseReader { status, headers, reader, is_chunked, left: 0 }
 }
 
-/// Sends a request and reads the answer to its end.
-pub fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+/// Sends a request and reads the whole response.
+pub fn ask(address: &str, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
     let mut reading = open(address, method, path, headers, body);
     let mut body = Vec::new();
     reading.read_to_end(&mut body).unwrap();
-    Answer { status: reading.status, headers: reading.headers, body }
+    HttpResponse { status: reading.status, headers: reading.headers, body }
 }
 
-impl Read for Reading {
+impl Read for ResponseReader {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         if !self.is_chunked {
             return self.reader.read(buffer);
@@ -123,32 +129,32 @@ impl Read for Reading {
     }
 }
 
-/// An event of a stream of events.
+/// One server-sent event.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Event {
-    /// What it is called.
+pub struct ServerEvent {
+    /// Name of the event.
     pub name: String,
-    /// Its number.
+    /// Id of the event.
     pub id: Option<String>,
-    /// What it has.
+    /// Payload.
     pub data: Value,
 }
 
-/// Events as they come.
-pub struct Events(BufReader<Reading>);
+/// Server-sent events, in the order in which they arrive.
+pub struct EventStream(BufReader<ResponseReader>);
 
-impl Events {
-    /// The events of an answer.
-    pub fn of(reading: Reading) -> Self {
+impl EventStream {
+    /// Reads events from a response.
+    pub fn of(reading: ResponseReader) -> Self {
         assert_eq!(reading.status, 200, "{:?}", reading.headers);
         Self(BufReader::new(reading))
     }
 }
 
-impl Iterator for Events {
-    type Item = Event;
+impl Iterator for EventStream {
+    type Item = ServerEvent;
 
-    fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<ServerEvent> {
         let (mut name, mut id, mut data) = (String::new(), None, String::new());
         loop {
             let mut line = String::new();
@@ -157,7 +163,7 @@ impl Iterator for Events {
             }
             match line.trim_end().split_once(':') {
                 None if !name.is_empty() => {
-                    return Some(Event {
+                    return Some(ServerEvent {
                         name,
                         id,
                         data: serde_json::from_str(&data).unwrap_or(Value::Null),
@@ -172,22 +178,22 @@ impl Iterator for Events {
     }
 }
 
-/// A WebSocket.
+/// A WebSocket connection.
 pub struct WebSocket(BufReader<TcpStream>);
 
-/// A message of one.
+/// A WebSocket message.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Message {
+pub enum WebSocketMessage {
     /// Text.
     Text(String),
     /// Bytes.
     Binary(Vec<u8>),
-    /// The end.
+    /// Close frame.
     Close,
 }
 
 impl WebSocket {
-    /// Opens one.
+    /// Opens a connection.
     pub fn open(address: &str, path: &str) -> Self {
         let headers = [
             ("Connection", "Upgrade"),
@@ -203,14 +209,14 @@ impl WebSocket {
     }
 
     /// Sends a message.
-    pub fn send(&mut self, message: &Message) {
+    pub fn send(&mut self, message: &WebSocketMessage) {
         let (code, bytes) = match message {
-            Message::Text(text) => (1, text.as_bytes()),
-            Message::Binary(bytes) => (2, bytes.as_slice()),
-            Message::Close => (8, &[][..]),
+            WebSocketMessage::Text(text) => (1, text.as_bytes()),
+            WebSocketMessage::Binary(bytes) => (2, bytes.as_slice()),
+            WebSocketMessage::Close => (8, &[][..]),
         };
-        assert!(bytes.len() < 126, "tests send little");
-        // A mask of zeros changes nothing.
+        assert!(bytes.len() < 126, "messages of 126 bytes and more are not supported");
+        // A mask of zeros leaves the payload unchanged.
         let length = u8::try_from(bytes.len()).unwrap();
         let mut frame = vec![0x80 | code, 0x80 | length, 0, 0, 0, 0];
         frame.extend_from_slice(bytes);
@@ -218,7 +224,7 @@ impl WebSocket {
     }
 
     /// The next message.
-    pub fn receive(&mut self) -> Message {
+    pub fn receive(&mut self) -> WebSocketMessage {
         let mut head = [0; 2];
         self.0.read_exact(&mut head).unwrap();
         let length = match head[1] & 0x7f {
@@ -237,10 +243,10 @@ impl WebSocket {
         let mut bytes = vec![0; usize::try_from(length).unwrap()];
         self.0.read_exact(&mut bytes).unwrap();
         match head[0] & 0x0f {
-            1 => Message::Text(String::from_utf8(bytes).unwrap()),
-            2 => Message::Binary(bytes),
-            8 => Message::Close,
-            // Pings want no answer here.
+            1 => WebSocketMessage::Text(String::from_utf8(bytes).unwrap()),
+            2 => WebSocketMessage::Binary(bytes),
+            8 => WebSocketMessage::Close,
+            // Pings are not answered.
             _ => self.receive(),
         }
     }

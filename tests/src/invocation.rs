@@ -1,4 +1,4 @@
-//! One run of the binary, with an environment of its own and an end that is certain.
+//! One invocation of the binary, with its own environment and a wall-clock limit.
 
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -11,34 +11,34 @@ use serde_json::Value;
 
 use crate::binary::menace_binary;
 
-/// Long enough for any run on a busy machine, short enough for somebody to wait for it.
+/// Long enough for any invocation on a busy machine, short enough to wait for.
 const WALL_LIMIT: Duration = Duration::from_mins(1);
 
-/// A run of `menace` that has not been started.
-pub struct Invocation {
+/// An invocation of `menace` that has not been started.
+pub struct MenaceInvocation {
     command: Command,
     wall_limit: Duration,
     input: Option<Vec<u8>>,
 }
 
-/// How a run ended.
+/// Exit code and output of an invocation.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct InvocationOutcome {
     /// The exit code; `None` after a signal.
     pub code: Option<i32>,
-    /// What was printed.
+    /// Standard output.
     pub stdout: String,
-    /// What was said.
+    /// Standard error.
     pub stderr: String,
 }
 
-impl Invocation {
-    /// A run in `directory`, with `home` for the cache and nothing of the caller's environment but `PATH`.
+impl MenaceInvocation {
+    /// Prepares an invocation in `directory`, with `home` for the cache and only `PATH` of the caller's environment.
     pub fn new(directory: &Path, home: &Path) -> Self {
         Self::of(menace_binary(), directory, home)
     }
 
-    /// The same with another program, one that starts `menace` in a place of its own.
+    /// Prepares an invocation of another program that starts `menace` in an environment of its own.
     pub fn of(program: impl AsRef<OsStr>, directory: &Path, home: &Path) -> Self {
         let mut command = Command::new(program);
         command
@@ -71,91 +71,91 @@ impl Invocation {
         self
     }
 
-    /// What it reads from stdin; without it there is nothing to read.
+    /// Sets its stdin, which is empty by default.
     #[must_use]
     pub fn input(mut self, bytes: impl Into<Vec<u8>>) -> Self {
         self.input = Some(bytes.into());
         self
     }
 
-    /// The run fails the test if it takes longer.
+    /// Sets the wall-clock limit: a longer invocation fails the test.
     #[must_use]
     pub fn wall_limit(mut self, limit: Duration) -> Self {
         self.wall_limit = limit;
         self
     }
 
-    /// Starts it and does not wait.
-    pub fn start(mut self) -> Running {
+    /// Starts it without waiting.
+    pub fn start(mut self) -> RunningInvocation {
         let stdin = if self.input.is_some() { Stdio::piped() } else { Stdio::null() };
         self.command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = self.command.spawn().expect("the binary under test can be started");
         if let (Some(input), Some(mut pipe)) = (self.input, child.stdin.take()) {
-            // A run that does not read it all may end before.
+            // The process may exit before it has read everything.
             std::thread::spawn(move || drop(pipe.write_all(&input)));
         }
         let stdout = read_all(child.stdout.take().expect("stdout is a pipe"));
         let stderr = read_all(child.stderr.take().expect("stderr is a pipe"));
-        Running { child, stdout, stderr, deadline: Instant::now() + self.wall_limit }
+        RunningInvocation { child, stdout, stderr, deadline: Instant::now() + self.wall_limit }
     }
 
     /// Runs it to its end.
-    pub fn run(self) -> Outcome {
+    pub fn run(self) -> InvocationOutcome {
         self.start().finish()
     }
 }
 
-/// A run under way.
-pub struct Running {
+/// An invocation that was started.
+pub struct RunningInvocation {
     child: Child,
     stdout: Receiver<Vec<u8>>,
     stderr: Receiver<Vec<u8>>,
     deadline: Instant,
 }
 
-impl Running {
-    /// Waits for the end. A run that is not over in time is killed and fails the test.
-    pub fn finish(mut self) -> Outcome {
-        let stdout = self.output_of(Stream::Stdout);
-        let stderr = self.output_of(Stream::Stderr);
+impl RunningInvocation {
+    /// Waits for the exit. An invocation past its limit is killed and fails the test.
+    pub fn finish(mut self) -> InvocationOutcome {
+        let stdout = self.output_of(OutputStream::Stdout);
+        let stderr = self.output_of(OutputStream::Stderr);
         let status = self.child.wait().expect("a child that was started can be waited for");
-        Outcome { code: status.code(), stdout, stderr }
+        InvocationOutcome { code: status.code(), stdout, stderr }
     }
 
-    /// Whether it has not ended.
+    /// Whether the process still runs.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().is_ok_and(|ended| ended.is_none())
     }
 
-    /// Asks it to end, as a user does with Ctrl-C.
+    /// Sends SIGINT, as a user does with Ctrl-C.
     pub fn interrupt(&self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT)
             .expect("a child that was not waited for can be signalled");
     }
 
-    /// Ends it without a chance to do anything.
+    /// Kills it with SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().expect("a child of this process can be killed");
         self.child.wait().expect("a child that was started can be waited for");
     }
 
-    fn output_of(&mut self, stream: Stream) -> String {
+    fn output_of(&mut self, stream: OutputStream) -> String {
         let output = match stream {
-            Stream::Stdout => &self.stdout,
-            Stream::Stderr => &self.stderr,
+            OutputStream::Stdout => &self.stdout,
+            OutputStream::Stderr => &self.stderr,
         };
         let left = self.deadline.saturating_duration_since(Instant::now());
         let Ok(bytes) = output.recv_timeout(left) else {
             self.child.kill().expect("a child of this process can be killed");
-            panic!("menace was not done in time: it hangs, or it is much too slow");
+            panic!("menace exceeded its wall-clock limit: it hangs, or it is much too slow");
         };
         String::from_utf8(bytes).expect("menace prints UTF-8")
     }
 }
 
 #[derive(Clone, Copy)]
-enum Stream {
+enum OutputStream {
     Stdout,
     Stderr,
 }
@@ -166,21 +166,21 @@ fn read_all(mut pipe: impl Read + Send + 'static) -> Receiver<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         pipe.read_to_end(&mut bytes).expect("a pipe from a child can be read");
-        // Nobody listens any more once the deadline has passed.
+        // The receiver is gone once the deadline has passed.
         drop(sender.send(bytes));
     });
     receiver
 }
 
-#[expect(clippy::return_self_not_must_use, reason = "that a run succeeds is all that some tests ask")]
-impl Outcome {
-    /// The same outcome, if it is a success.
+#[expect(clippy::return_self_not_must_use, reason = "some tests only check that the invocation succeeds")]
+impl InvocationOutcome {
+    /// Fails unless the exit code is 0.
     #[track_caller]
     pub fn success(self) -> Self {
         self.exits_with(0)
     }
 
-    /// The same outcome, if it ended with this code.
+    /// Fails unless the exit code is `code`.
     #[track_caller]
     pub fn exits_with(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "stdout: {}\nstderr: {}", self.stdout, self.stderr);
@@ -192,13 +192,13 @@ impl Outcome {
     pub fn json(&self) -> Value {
         match serde_json::from_str(&self.stdout) {
             Ok(value) => value,
-            Err(error) => panic!("stdout is no JSON document: {error}\n{}", self.stdout),
+            Err(error) => panic!("stdout is not a JSON document: {error}\n{}", self.stdout),
         }
     }
 
     /// Fails unless stdout contains each of the texts.
     #[track_caller]
-    pub fn shows(&self, texts: &[&str]) {
+    pub fn stdout_contains(&self, texts: &[&str]) {
         for text in texts {
             assert!(self.stdout.contains(text), "{text:?} is not on stdout:\n{}", self.stdout);
         }
@@ -206,7 +206,7 @@ impl Outcome {
 
     /// Fails unless stderr contains each of the texts.
     #[track_caller]
-    pub fn says(&self, texts: &[&str]) {
+    pub fn stderr_contains(&self, texts: &[&str]) {
         for text in texts {
             assert!(self.stderr.contains(text), "{text:?} is not on stderr:\n{}", self.stderr);
         }

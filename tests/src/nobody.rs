@@ -1,7 +1,8 @@
-//! A test as an unprivileged user: root's test executable starts itself again as nobody, for one test.
+//! Tests as an unprivileged user: the test executable of root starts itself again as the user `nobody`, for one test.
 //!
-//! What root can read is not what nobody can: the executables of the tests and of menace may lie in a directory that
-//! only root can enter. So the one is started through `/proc/self/exe`, and the other is passed on as an open file.
+//! The user `nobody` cannot read everything that root can: the executables of the tests and of menace may be in a
+//! directory that only root can enter. So the former is started through `/proc/self/exe`, and the latter is passed on as
+//! an open file.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -13,29 +14,33 @@ use rustix::io::{FdFlags, fcntl_setfd};
 
 use crate::binary::{BINARY_VARIABLE, menace_binary};
 
-/// Set for the executable that was started again.
+/// Environment variable that is set for the restarted executable.
 const INNER_VARIABLE: &str = "MENACE_TESTS_AS_NOBODY";
 
-/// The user and group nobody.
+/// User and group id of `nobody`.
 const NOBODY: u32 = 65534;
 
-/// Runs the body of a test as whoever runs the tests.
+/// Runs the body of a test as the current user.
 pub fn as_caller(_test: &str, body: impl FnOnce()) {
     body();
 }
 
-/// Runs the body of a test as nobody: in the test executable that is started for it if root runs the tests, else not at
-/// all, because then the caller is as unprivileged as nobody is. `test` is the path of the test with its crate.
-pub fn as_nobody(test: &str, body: impl FnOnce()) {
+/// Runs the body of a test as the user `nobody`, in a restarted test executable. Skips the test if the current user is
+/// not root, because then `as_caller` is already unprivileged. `test` is the path of the test with its crate.
+pub fn as_unprivileged_user(test: &str, body: impl FnOnce()) {
     if std::env::var_os(INNER_VARIABLE).is_some() {
-        assert_eq!(rustix::process::geteuid().as_raw(), NOBODY, "this should be the run as nobody");
+        assert_eq!(
+            rustix::process::geteuid().as_raw(),
+            NOBODY,
+            "the restarted test must run as the user nobody"
+        );
         return body();
     }
     if !rustix::process::geteuid().is_root() {
-        return cannot_become_nobody(test);
+        return skip_without_root(test);
     }
     let (_crate, name) = test.split_once("::").expect("a test is in a crate");
-    let output = run_again(name);
+    let output = rerun_test_as_nobody(name);
     let stdout = String::from_utf8_lossy(&output.stdout);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(
@@ -46,23 +51,26 @@ pub fn as_nobody(test: &str, body: impl FnOnce()) {
 }
 
 #[expect(clippy::print_stderr, reason = "a test says what it does not test")]
-fn cannot_become_nobody(test: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{test} needs root, to become nobody");
+fn skip_without_root(test: &str) {
+    assert!(std::env::var_os("CI").is_none(), "{test} needs root to switch to the user nobody");
     eprintln!(
-        "skipped: {test} needs root, to become nobody; the same case without rootless is as unprivileged"
+        "skipped: {test} needs root to switch to the user nobody; the same case without rootless is as unprivileged"
     );
 }
 
-/// One test of this executable, with a directory for temporary files that nobody owns.
-fn run_again(name: &str) -> Output {
-    let directory = tempfile::Builder::new().prefix("menace-nobody-").tempdir().expect("files can be made");
+/// Runs one test of this executable as the user `nobody`, who owns its directory for temporary files.
+fn rerun_test_as_nobody(name: &str) -> Output {
+    let directory = tempfile::Builder::new()
+        .prefix("menace-nobody-")
+        .tempdir()
+        .expect("the temporary directory is writable");
     let home = directory.path().join("home");
-    fs::create_dir(&home).expect("it is a new directory");
+    fs::create_dir(&home).expect("a new directory is empty");
     for path in [directory.path(), &home] {
         chown(path, Some(NOBODY), Some(NOBODY)).expect("root can give away its files");
     }
     let menace = File::open(menace_binary()).expect("the binary was built");
-    fcntl_setfd(&menace, FdFlags::empty()).expect("it is an open file");
+    fcntl_setfd(&menace, FdFlags::empty()).expect("the descriptor is open");
     let output = Command::new("/proc/self/exe")
         .args(["--exact", name, "--nocapture", "--test-threads=1"])
         .env(INNER_VARIABLE, "1")

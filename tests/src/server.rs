@@ -1,4 +1,4 @@
-//! A `menace serve` of a test's own, which ends with the test.
+//! A `menace serve` process of one test, which ends with the test.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -8,85 +8,85 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::binary::menace_binary;
-use crate::http::{Answer, Events, Reading, WebSocket, ask, open};
+use crate::http::{EventStream, HttpResponse, ResponseReader, WebSocket, ask, open};
 
-/// A server.
-pub struct Server {
+/// A running `menace serve`.
+pub struct TestServer {
     process: Child,
-    /// Where it listens.
+    /// Address on which it listens.
     pub address: String,
-    /// Where it keeps what it knows.
+    /// Data directory.
     pub directory: TempDir,
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
 }
 
-impl Server {
-    /// Starts one.
+impl TestServer {
+    /// Starts a server.
     pub fn start() -> Self {
         Self::with(&[])
     }
 
-    /// Starts one with more arguments.
+    /// Starts a server with additional arguments.
     pub fn with(arguments: &[&str]) -> Self {
         Self::in_directory(tempfile::tempdir().unwrap(), arguments)
     }
 
-    /// Starts one that keeps what it knows in a directory.
+    /// Starts a server with this data directory.
     pub fn in_directory(directory: TempDir, arguments: &[&str]) -> Self {
-        Self::begin(directory, arguments, &[])
+        Self::launch(directory, arguments, &[])
     }
 
-    /// Starts one with variables of its own.
+    /// Starts a server with additional environment variables.
     pub fn with_variables(arguments: &[&str], variables: &[(&str, &str)]) -> Self {
-        Self::begin(tempfile::tempdir().unwrap(), arguments, variables)
+        Self::launch(tempfile::tempdir().unwrap(), arguments, variables)
     }
 
-    fn begin(directory: TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+    fn launch(directory: TempDir, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let arguments: Vec<String> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let variables: Vec<(String, String)> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let (process, address) = begin(directory.path(), &arguments, &variables);
+        let (process, address) = launch(directory.path(), &arguments, &variables);
         Self { process, address, directory, arguments, variables }
     }
 
-    /// Kills it, as a machine that runs out of memory would, and starts it again.
-    pub fn kill_and_start_again(&mut self) {
+    /// Kills it with SIGKILL, as the OOM killer would, and starts it again.
+    pub fn kill_and_restart(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        (self.process, self.address) = begin(self.directory.path(), &self.arguments, &self.variables);
+        (self.process, self.address) = launch(self.directory.path(), &self.arguments, &self.variables);
     }
 
-    /// Kills it and whoever holds sandboxes for it, and waits until they are gone.
+    /// Kills it and its sandbox daemon, and waits until they are gone.
     pub fn kill_all(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
-        for pid in self.keepers().into_iter().filter_map(rustix::process::Pid::from_raw) {
-            // It may have ended with the other one.
+        for pid in self.sandbox_daemons().into_iter().filter_map(rustix::process::Pid::from_raw) {
+            // It may have ended with the server.
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
         }
-        while !self.keepers().is_empty() {
+        while !self.sandbox_daemons().is_empty() {
             std::thread::yield_now();
         }
     }
 
-    /// Asks for something.
-    pub fn ask(&self, method: &str, path: &str) -> Answer {
+    /// Sends a request without a body.
+    pub fn ask(&self, method: &str, path: &str) -> HttpResponse {
         ask(&self.address, method, path, &[], b"")
     }
 
-    /// Asks for something with headers and a body.
-    pub fn ask_with(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    /// Sends a request with headers and a body.
+    pub fn ask_with(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
         ask(&self.address, method, path, headers, body)
     }
 
-    /// Asks for something with a body of JSON.
-    pub fn send(&self, method: &str, path: &str, body: &Value) -> Answer {
+    /// Sends a request with a JSON body.
+    pub fn send(&self, method: &str, path: &str, body: &Value) -> HttpResponse {
         let headers = [("Content-Type", "application/json")];
         ask(&self.address, method, path, &headers, body.to_string().as_bytes())
     }
 
-    /// Makes a sandbox and returns where it is.
+    /// Creates a sandbox and returns its path in the API.
     #[track_caller]
     pub fn sandbox(&self, body: &Value) -> String {
         let made = self.send("POST", "/api/sandboxes/", body);
@@ -94,7 +94,7 @@ impl Server {
         format!("/api/sandboxes/{}", made.json()["sandbox_id"].as_str().unwrap())
     }
 
-    /// Runs a line of shell and returns what came of it.
+    /// Runs a shell command line and returns its result.
     #[track_caller]
     pub fn shell(&self, sandbox: &str, line: &str) -> Value {
         let done =
@@ -103,13 +103,13 @@ impl Server {
         done.json()
     }
 
-    /// Begins to hear events.
-    pub fn events(&self, path: &str, headers: &[(&str, &str)]) -> Events {
-        Events::of(open(&self.address, "GET", path, headers, b""))
+    /// Subscribes to events.
+    pub fn events(&self, path: &str, headers: &[(&str, &str)]) -> EventStream {
+        EventStream::of(open(&self.address, "GET", path, headers, b""))
     }
 
-    /// Begins to hear a command.
-    pub fn exec(&self, sandbox: &str, line: &str) -> Reading {
+    /// Starts a command whose output is streamed.
+    pub fn exec(&self, sandbox: &str, line: &str) -> ResponseReader {
         let body = json!({ "command": ["sh", "-c", line] }).to_string();
         let headers = [("Content-Type", "application/json")];
         open(&self.address, "POST", &format!("{sandbox}/exec"), &headers, body.as_bytes())
@@ -120,8 +120,8 @@ impl Server {
         WebSocket::open(&self.address, path)
     }
 
-    /// Processes that hold sandboxes for it, by their ids.
-    pub fn keepers(&self) -> Vec<i32> {
+    /// Processes with the command line of its sandbox daemon: the daemon and those forked from it.
+    pub fn sandbox_daemons(&self) -> Vec<i32> {
         let wanted = self.directory.path().display().to_string();
         let mut found = Vec::new();
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -137,7 +137,7 @@ impl Server {
     }
 }
 
-fn begin(directory: &Path, arguments: &[String], variables: &[(String, String)]) -> (Child, String) {
+fn launch(directory: &Path, arguments: &[String], variables: &[(String, String)]) -> (Child, String) {
     let mut process = Command::new(menace_binary())
         .args(["serve", "--port", "0", "--ephemeral", "--data-dir"])
         .arg(directory)
@@ -153,20 +153,20 @@ fn begin(directory: &Path, arguments: &[String], variables: &[(String, String)])
     let mut lines = BufReader::new(process.stderr.take().unwrap()).lines();
     let mut said = String::new();
     let address = loop {
-        let Some(Ok(line)) = lines.next() else { panic!("the server did not begin: {said}") };
+        let Some(Ok(line)) = lines.next() else { panic!("the server did not start: {said}") };
         if let Some((_, address)) = line.split_once("://").filter(|_| line.starts_with("menace serves")) {
             break address.to_owned();
         }
         said += &format!("{line}\n");
     };
-    // Whatever else it says is read, so that it never waits for us.
+    // Drain stderr, so that the server never blocks on a full pipe.
     std::thread::spawn(move || lines.for_each(drop));
     (process, address)
 }
 
-impl Drop for Server {
+impl Drop for TestServer {
     fn drop(&mut self) {
-        // Whoever holds sandboxes ends with a server that is told to end.
+        // On SIGTERM the server also ends its sandbox daemon.
         let id = rustix::process::Pid::from_child(&self.process);
         if rustix::process::kill_process(id, rustix::process::Signal::TERM).is_ok() {
             drop(self.process.wait());

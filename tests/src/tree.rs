@@ -1,4 +1,4 @@
-//! A temporary repository, with a home directory beside it.
+//! Temporary repository, with a home directory beside it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::invocation::Invocation;
+use crate::invocation::MenaceInvocation;
 
 /// A directory `repository` that is scanned, a directory `home` for the cache, a directory `work` to run in.
-pub struct Tree {
+pub struct RepositoryTree {
     directory: TempDir,
 }
 
-impl Tree {
-    /// An empty repository.
+impl RepositoryTree {
+    /// Creates an empty repository.
     pub fn new() -> Self {
         let directory = tempfile::Builder::new()
             .prefix("menace-tests-")
@@ -27,7 +27,7 @@ impl Tree {
         Self { directory }
     }
 
-    /// A repository with these files.
+    /// Creates a repository with these files.
     pub fn with(files: &[(&str, &str)]) -> Self {
         let tree = Self::new();
         for (path, text) in files {
@@ -36,22 +36,22 @@ impl Tree {
         tree
     }
 
-    /// The repository.
+    /// Path of the repository.
     pub fn repository(&self) -> PathBuf {
         self.directory.path().join("repository")
     }
 
-    /// What `HOME` is set to.
+    /// Value of `HOME`.
     pub fn home(&self) -> PathBuf {
         self.directory.path().join("home")
     }
 
-    /// Where commands run.
+    /// Working directory of commands.
     pub fn work(&self) -> PathBuf {
         self.directory.path().join("work")
     }
 
-    /// Writes a file of the repository; missing directories are made.
+    /// Writes a file of the repository; missing directories are created.
     pub fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
         write(&self.repository().join(path), content.as_ref())
     }
@@ -61,29 +61,34 @@ impl Tree {
         write(&self.work().join(path), content.as_ref())
     }
 
-    /// Writes a file that may be executed.
+    /// Writes an executable file.
     pub fn write_executable(&self, path: &str, content: impl AsRef<[u8]>) {
         let path = self.write(path, content);
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("an own file can be changed");
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755))
+            .expect("the owner of a file can change its mode");
     }
 
     /// `menace` in `work`, not started yet.
-    pub fn menace<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> Invocation {
-        Invocation::new(&self.work(), &self.home()).arguments(arguments)
+    pub fn menace<'a>(&self, arguments: impl IntoIterator<Item = &'a str>) -> MenaceInvocation {
+        MenaceInvocation::new(&self.work(), &self.home()).arguments(arguments)
     }
 
     /// `menace COMMAND REPOSITORY OPTIONS`, not started yet.
-    pub fn reading<'a>(&self, command: &str, options: impl IntoIterator<Item = &'a str>) -> Invocation {
+    pub fn on_repository<'a>(
+        &self,
+        command: &str,
+        options: impl IntoIterator<Item = &'a str>,
+    ) -> MenaceInvocation {
         self.menace([command]).arguments([self.repository()]).arguments(options)
     }
 
-    /// The inventory, read without a cache.
+    /// Inventory from a scan without a cache.
     pub fn inventory(&self) -> Value {
-        self.reading("scan", ["--json", "--no-cache"]).run().success().json()
+        self.on_repository("scan", ["--json", "--no-cache"]).run().success().json()
     }
 }
 
-impl Default for Tree {
+impl Default for RepositoryTree {
     fn default() -> Self {
         Self::new()
     }

@@ -1,5 +1,5 @@
 //! Isolated Python calls, on real interpreters.
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+#![expect(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use menace_sandbox::native::{CallSpec, NativeBackend, NativeOptions, RawOutcome,
 use menace_tests::menace_binary;
 use serde_json::{Value, json};
 
-/// What the calls are made to.
+/// Module whose functions are called.
 const MODULE: &str = r#"
 import os, pathlib, signal, socket, subprocess, sys, time
 
@@ -44,7 +44,7 @@ def serve(port):
             accepted = server.accept()[0]
             client.sendall(b"x")
             received = accepted.recv(1)
-            # Whoever closes first keeps the address for a minute.
+            # The side that closes first keeps the address in TIME_WAIT for a minute.
             accepted.close()
             return client.recv(1) == b"" and received == b"x"
 
@@ -109,7 +109,7 @@ class Cart:
         return sum(prices)
 "#;
 
-/// A call of a function, as the harness understands it.
+/// A call of a function in the request format of the harness.
 fn call_of(module: &str, function: &str, arguments: &[Value]) -> CallSpec {
     CallSpec::new(json!({
         "kind": "call", "module": module, "function": function, "seed": 1,
@@ -117,14 +117,14 @@ fn call_of(module: &str, function: &str, arguments: &[Value]) -> CallSpec {
     }))
 }
 
-struct Stand {
+struct ZygoteFixture {
     repository: tempfile::TempDir,
     zygote: Zygote,
     // Dropped after the zygote.
     _backend: NativeBackend,
 }
 
-impl Stand {
+impl ZygoteFixture {
     async fn new() -> Self {
         Self::with(|_| {}).await
     }
@@ -164,113 +164,113 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 async fn a_call_returns_its_value() {
-    let stand = Stand::new().await;
-    assert_eq!(stand.value("add", &[json!(2), json!(3)]).await, json!(5));
+    let fixture = ZygoteFixture::new().await;
+    assert_eq!(fixture.value("add", &[json!(2), json!(3)]).await, json!(5));
     let mut with_keywords = call_of("shop", "add", &[json!("a")]);
     with_keywords.request["keywords"]["right"] = json!("ß");
-    let outcome = stand.zygote.call(&with_keywords).await.unwrap();
+    let outcome = fixture.zygote.call(&with_keywords).await.unwrap();
     let returned = outcome.returned.unwrap();
     for (key, expected) in [("stage", "done"), ("value", "'aß'"), ("json", "aß"), ("type", "str")] {
         assert_eq!(returned[key], expected, "{key}");
     }
     assert!(returned["took_ms"].as_f64().unwrap() > 0.0, "{returned}");
     assert_eq!((outcome.exit_code, outcome.signal), (Some(0), None));
-    assert_eq!(stand.value("Cart.total", &[json!([1, 2, 3])]).await, json!(6));
+    assert_eq!(fixture.value("Cart.total", &[json!([1, 2, 3])]).await, json!(6));
 }
 
-async fn exceptions_are_told_apart_by_where_they_happen() {
-    let stand = Stand::new().await;
-    let failed = stand.call("fail", &[json!("gone")]).await.returned.unwrap();
+async fn exceptions_are_classified_by_stage() {
+    let fixture = ZygoteFixture::new().await;
+    let failed = fixture.call("fail", &[json!("gone")]).await.returned.unwrap();
     assert_eq!(failed["stage"], "call");
     let error = &failed["error"];
     assert_eq!((&error["exception"], &error["message"]), (&json!("KeyError"), &json!("'gone'")));
     assert_eq!(error["frames"][0][0], "shop.py");
     assert_eq!(error["raised"], true);
-    let missing = stand.call("no_such_function", &[]).await.returned.unwrap();
+    let missing = fixture.call("no_such_function", &[]).await.returned.unwrap();
     assert_eq!(missing, json!({"stage": "lookup", "why": "there is no no_such_function after the import"}));
-    let broken = stand.zygote.call(&call_of("broken", "x", &[])).await.unwrap().returned.unwrap();
+    let broken = fixture.zygote.call(&call_of("broken", "x", &[])).await.unwrap().returned.unwrap();
     assert_eq!(
         (&broken["stage"], &broken["error"]["exception"]),
         (&json!("import"), &json!("ModuleNotFoundError"))
     );
-    let exited = stand.call("exit_politely", &[]).await.returned.unwrap();
+    let exited = fixture.call("exit_politely", &[]).await.returned.unwrap();
     assert_eq!((&exited["stage"], &exited["error"]["exception"]), (&json!("call"), &json!("SystemExit")));
 }
 
-async fn calls_see_nothing_of_each_other() {
-    let stand = Stand::new().await;
+async fn calls_are_isolated_from_each_other() {
+    let fixture = ZygoteFixture::new().await;
     for _ in 0..2 {
-        assert_eq!(stand.value("remember", &[json!(1)]).await, json!(1));
-        assert_eq!(stand.value("write_temporary", &[]).await, json!([]));
-        let there = stand.value("write", &[json!("new.txt"), json!("x")]).await;
+        assert_eq!(fixture.value("remember", &[json!(1)]).await, json!(1));
+        assert_eq!(fixture.value("write_temporary", &[]).await, json!([]));
+        let there = fixture.value("write", &[json!("new.txt"), json!("x")]).await;
         assert!(there.as_array().unwrap().contains(&json!("/workspace/new.txt")), "{there}");
     }
-    assert_eq!(names(stand.repository.path()), ["broken.py", "shop.py"], "the repository was written to");
+    assert_eq!(names(fixture.repository.path()), ["broken.py", "shop.py"], "the repository was written to");
 }
 
 async fn a_call_is_isolated() {
-    let stand = Stand::new().await;
-    let seen = stand.value("look", &[]).await;
+    let fixture = ZygoteFixture::new().await;
+    let seen = fixture.value("look", &[]).await;
     assert_eq!(seen["capabilities"], json!(vec!["0000000000000000"; 5]));
     assert_eq!((&seen["no_new_privs"], &seen["seccomp"]), (&json!("1"), &json!("2")));
-    // The first process is ours and hidden; the second makes the call.
+    // The init process is hidden; process 2 makes the call.
     assert_eq!(seen["pids"], json!([2]));
     assert_eq!(seen["directory"], "/workspace");
     assert_eq!(seen["environment"].as_array().unwrap().iter().filter(|name| *name == "HOME").count(), 1);
-    // Streams, the one to menace, and the directory that is being listed.
+    // The standard streams, the channel to menace, and the directory that is being listed.
     assert_eq!(seen["descriptors"].as_array().unwrap().len(), 5, "{}", seen["descriptors"]);
     for (kind, link) in seen["namespaces"].as_object().unwrap() {
         let ours = fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();
         let is_own = ours.to_str() != link.as_str();
-        // The clocks are those of the base sandbox, which are not ours either.
+        // The time namespace is that of the base sandbox, which is not the host's either.
         assert!(is_own, "{kind} is shared with the host");
     }
 }
 
-async fn what_calls_leave_in_the_network_and_of_process_numbers_is_not_there_for_the_next() {
-    let stand = Stand::with(|options| options.parallel = 1).await;
-    let first = stand.value("numbers", &[]).await;
+async fn ports_and_process_ids_are_reset_between_calls() {
+    let fixture = ZygoteFixture::with(|options| options.parallel = 1).await;
+    let first = fixture.value("numbers", &[]).await;
     for _ in 0..3 {
-        assert_eq!(stand.value("serve", &[json!(8000)]).await, json!(true));
-        assert_eq!(stand.value("numbers", &[]).await, first);
+        assert_eq!(fixture.value("serve", &[json!(8000)]).await, json!(true));
+        assert_eq!(fixture.value("numbers", &[]).await, first);
     }
 }
 
-async fn a_call_that_is_given_up_ends_and_leaves_its_place_to_the_next() {
-    let stand = Stand::with(|options| options.parallel = 1).await;
+async fn an_abandoned_call_ends_and_frees_its_slot() {
+    let fixture = ZygoteFixture::with(|options| options.parallel = 1).await;
     let call = call_of("shop", "loop", &[]);
     for _ in 0..2 {
-        tokio::time::timeout(Duration::from_millis(200), stand.zygote.call(&call)).await.unwrap_err();
-        assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));
+        tokio::time::timeout(Duration::from_millis(200), fixture.zygote.call(&call)).await.unwrap_err();
+        assert_eq!(fixture.value("add", &[json!(1)]).await, json!(2));
     }
-    assert_eq!(stand.zygote.restarts(), 0, "the interpreter had to be started again");
+    assert_eq!(fixture.zygote.restarts(), 0, "the interpreter must not be restarted");
 }
 
 async fn output_is_kept_up_to_the_limit() {
-    let stand = Stand::new().await;
-    let spoken = stand.call("speak", &[]).await;
+    let fixture = ZygoteFixture::new().await;
+    let spoken = fixture.call("speak", &[]).await;
     assert_eq!((spoken.stdout.as_str(), spoken.stderr.as_str()), ("to stdout\n", "to stderr\n"));
-    let flooded = stand.call("flood", &[]).await;
+    let flooded = fixture.call("flood", &[]).await;
     assert!(flooded.truncated && flooded.stdout.len() == 512 << 10, "{}", flooded.stdout.len());
     assert_eq!(flooded.exit_code, Some(0));
-    assert_eq!(stand.value("read_stdin", &[]).await, json!(""));
+    assert_eq!(fixture.value("read_stdin", &[]).await, json!(""));
 }
 
-async fn however_a_process_ends_it_is_an_outcome() {
-    let stand = Stand::new().await;
-    let killed = stand.call("kill_itself", &[]).await;
+async fn every_process_exit_is_an_outcome() {
+    let fixture = ZygoteFixture::new().await;
+    let killed = fixture.call("kill_itself", &[]).await;
     assert_eq!((killed.returned, killed.exit_code, killed.signal), (None, None, Some(9)));
-    let left = stand.call("leave", &[json!(7)]).await;
+    let left = fixture.call("leave", &[json!(7)]).await;
     assert_eq!((left.returned, left.exit_code, left.signal), (None, Some(7), None));
-    assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));
-    assert_eq!(stand.zygote.restarts(), 0);
+    assert_eq!(fixture.value("add", &[json!(1)]).await, json!(2));
+    assert_eq!(fixture.zygote.restarts(), 0);
 }
 
-async fn time_is_limited_with_everything_that_was_started() {
-    let stand = Stand::new().await;
+async fn a_timeout_includes_child_processes() {
+    let fixture = ZygoteFixture::new().await;
     let began = Instant::now();
     let limit = Duration::from_millis(300);
-    let outcome = stand.zygote.call(&call_of("shop", "loop", &[]).timeout(limit)).await.unwrap();
+    let outcome = fixture.zygote.call(&call_of("shop", "loop", &[]).timeout(limit)).await.unwrap();
     assert!(outcome.timed_out, "{outcome:?}");
     assert_eq!((outcome.returned, outcome.exit_code, outcome.signal), (None, None, None));
     let late = began.elapsed().saturating_sub(limit);
@@ -278,30 +278,30 @@ async fn time_is_limited_with_everything_that_was_started() {
 }
 
 async fn memory_and_processes_are_limited() {
-    let stand = Stand::with(|options| {
+    let fixture = ZygoteFixture::with(|options| {
         options.limits.pids = Some(32);
         if rustix::process::geteuid().is_root() {
             options.limits.memory = Some(128 << 20);
         }
     })
     .await;
-    let count = stand.value("fork_bomb", &[]).await;
+    let count = fixture.value("fork_bomb", &[]).await;
     assert!((1..=32).contains(&count.as_u64().unwrap()), "{count}");
-    let eaten = stand.call("eat", &[]).await;
+    let eaten = fixture.call("eat", &[]).await;
     if rustix::process::geteuid().is_root() {
         assert!(eaten.oom && eaten.signal == Some(9), "{eaten:?}");
     } else {
         assert_eq!(eaten.returned.as_ref().unwrap()["error"]["exception"], "MemoryError", "{eaten:?}");
     }
     assert!(eaten.usage.peak_rss_bytes.unwrap() > 1 << 20);
-    assert_eq!(stand.value("add", &[json!(1)]).await, json!(2));
+    assert_eq!(fixture.value("add", &[json!(1)]).await, json!(2));
 }
 
-async fn many_calls_at_once_each_get_their_own_answer() {
-    let stand = Arc::new(Stand::new().await);
+async fn concurrent_calls_get_their_own_results() {
+    let fixture = Arc::new(ZygoteFixture::new().await);
     let calls = (0..64).map(|number| {
-        let stand = Arc::clone(&stand);
-        tokio::spawn(async move { (number, stand.value("add", &[json!(number), json!(1)]).await) })
+        let fixture = Arc::clone(&fixture);
+        tokio::spawn(async move { (number, fixture.value("add", &[json!(number), json!(1)]).await) })
     });
     for call in calls.collect::<Vec<_>>() {
         let (number, value) = call.await.unwrap();
@@ -309,7 +309,7 @@ async fn many_calls_at_once_each_get_their_own_answer() {
     }
 }
 
-async fn an_interpreter_that_cannot_start_is_an_error_that_names_it() {
+async fn a_missing_interpreter_is_named_in_the_error() {
     let repository = tempfile::tempdir().unwrap();
     let options = NativeOptions { executable: menace_binary().to_owned(), ..NativeOptions::default() };
     let backend = NativeBackend::start(&options).await.unwrap();
@@ -320,12 +320,12 @@ async fn an_interpreter_that_cannot_start_is_an_error_that_names_it() {
     assert!(error.contains("no-such-python"), "{error}");
 }
 
-/// Runs a case in a runtime of its own.
+/// Runs a case in its own runtime.
 fn run(case: impl Future<Output = ()>) {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(case);
 }
 
-/// Every case, as one user.
+/// Generates a test for every case, as one user.
 macro_rules! zygote_as {
     ($user:ident, $run_as:path, $($case:ident)*) => {
         mod $user {
@@ -342,21 +342,21 @@ macro_rules! zygote_as {
 macro_rules! zygote {
     ($($case:ident)*) => {
         zygote_as!(native, menace_tests::as_caller, $($case)*);
-        zygote_as!(native_rootless, menace_tests::as_nobody, $($case)*);
+        zygote_as!(native_rootless, menace_tests::as_unprivileged_user, $($case)*);
     };
 }
 
 zygote! {
     a_call_returns_its_value
-    exceptions_are_told_apart_by_where_they_happen
-    calls_see_nothing_of_each_other
+    exceptions_are_classified_by_stage
+    calls_are_isolated_from_each_other
     a_call_is_isolated
-    what_calls_leave_in_the_network_and_of_process_numbers_is_not_there_for_the_next
-    a_call_that_is_given_up_ends_and_leaves_its_place_to_the_next
+    ports_and_process_ids_are_reset_between_calls
+    an_abandoned_call_ends_and_frees_its_slot
     output_is_kept_up_to_the_limit
-    however_a_process_ends_it_is_an_outcome
-    time_is_limited_with_everything_that_was_started
+    every_process_exit_is_an_outcome
+    a_timeout_includes_child_processes
     memory_and_processes_are_limited
-    many_calls_at_once_each_get_their_own_answer
-    an_interpreter_that_cannot_start_is_an_error_that_names_it
+    concurrent_calls_get_their_own_results
+    a_missing_interpreter_is_named_in_the_error
 }

@@ -1,14 +1,14 @@
-//! Files that are either there in full or not at all.
+//! Atomic file writes: a file exists completely or not at all.
 
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes to a temporary file beside `path`, syncs it and renames it into place; missing directories are made.
+/// Writes to a temporary file beside `path`, syncs it and renames it into place; creates missing directories.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, bytes, Durability::SurvivesPowerLoss)
 }
 
-/// The same without waiting for the disk, for files that carry a checksum and can be made again.
+/// Like [`write_atomically`] without the sync, for files that carry a checksum and can be rebuilt.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write(path, bytes, Durability::SurvivesOurDeath)
 }

@@ -1,12 +1,12 @@
 //! Python source to sections, import graph, orphans, clusters, measures and findings.
 //!
-//! Reads files, runs nothing. Broken Python is data: a file that does not parse yields diagnostics and whatever of it
-//! does parse.
+//! Reads files and never runs them. Broken Python is data: a file that does not parse yields diagnostics and the
+//! parts of it that do parse.
 //!
 //! ```no_run
 //! use menace_analysis::scan::{ScanOptions, Silent, scan};
 //!
-//! let no_churn = || Err("not asked for".to_owned());
+//! let no_churn = || Err("not measured".to_owned());
 //! let found = scan("examples/shop".as_ref(), &ScanOptions::default(), &Silent, no_churn).unwrap();
 //! for module in &found.inventory.modules {
 //!     println!("{} has {} sections", module.name, module.sections.len());

@@ -1,5 +1,5 @@
-//! The tree of Python source, for those who change it. Everything that is named here is the parser's, which is pinned: a new
-//! version of it is a change in this crate.
+//! Syntax tree of Python source, for crates that rewrite code. Every re-exported type belongs to the parser, whose version
+//! is pinned: upgrading it is a change in this crate.
 
 pub use ruff_python_ast as ast;
 pub use ruff_python_ast::token::TokenKind;
@@ -10,7 +10,8 @@ pub use ruff_text_size::{Ranged, TextRange, TextSize};
 use ruff_python_ast::comparable::ComparableStmt;
 use ruff_python_parser::{Parsed, parse_module};
 
-/// The tree and the tokens of a text; nothing if it does not parse, or nests so deeply that walking it could exhaust the stack.
+/// Parses a text into tree and tokens; `None` if it does not parse, or nests so deeply that walking it could exhaust the
+/// stack.
 pub fn parse(text: &str) -> Option<Parsed<ast::ModModule>> {
     if crate::syntax::is_too_deep(text) {
         return None;
@@ -31,7 +32,7 @@ mod tests {
     use super::is_same_program;
 
     #[test]
-    fn comments_and_white_space_make_no_other_program() {
+    fn comments_and_white_space_do_not_change_the_program() {
         let text = "def f(x):\n    return x + 1\n";
         assert!(is_same_program(text, "def f( x ):\n\n    # one more\n    return (x +\n        1)\n"));
         for other in [

@@ -3,9 +3,11 @@
 mod arguments;
 mod calling;
 mod churn;
+mod command_line;
 mod commands;
 mod configuration;
 mod exit;
+mod help;
 mod logging;
 mod terminal;
 mod tracking;
@@ -13,7 +15,6 @@ mod tracking;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser};
 
 use arguments::Arguments;
 use configuration::Configuration;
@@ -30,15 +31,15 @@ fn main() -> ExitCode {
     if let Some(code) = menace_sandbox::child_main(&raw_arguments) {
         return code;
     }
-    let arguments = match Arguments::try_parse() {
+    let arguments = match command_line::parse(raw_arguments) {
         Ok(arguments) if arguments.command.is_none() && arguments.scope().is_none() => {
-            terminal::ignore_broken_pipe(Arguments::command().write_help(&mut std::io::stderr()));
+            terminal::ignore_broken_pipe(command_line::command().write_help(&mut std::io::stderr()));
             return Exit::Usage.into();
         }
         Ok(arguments) if arguments.command.is_some() && (arguments.scope().is_some() || arguments.json) => {
-            let error = Arguments::command().error(
+            let error = command_line::command().error(
                 ErrorKind::ArgumentConflict,
-                "--cleanup and --purge-stale, with their --json, are commands of their own: they cannot go with another",
+                "--cleanup, --purge-stale and their --json cannot be combined with a command",
             );
             terminal::ignore_broken_pipe(error.print());
             return Exit::Usage.into();

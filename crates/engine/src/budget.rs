@@ -1,35 +1,35 @@
-//! What may be spent, and what was.
+//! Limits on time, money and tokens, and the spending against them.
 
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// Hard limits; nothing means none.
+/// Hard limits of a run; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Limits {
-    /// All of the time.
+    /// Wall time of the whole run.
     pub time: Option<Duration>,
     /// Money, in the currency of the prices.
     pub cost: Option<f64>,
-    /// Tokens of models.
+    /// Tokens of model requests and answers.
     pub tokens: Option<u64>,
 }
 
-/// What something cost.
+/// Cost of one step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Wall time.
     pub seconds: f64,
     /// CPU time of calls.
     pub cpu_seconds: f64,
-    /// Tokens of models.
+    /// Tokens of model requests and answers.
     pub tokens: u64,
-    /// Money; nothing if a price is unknown.
+    /// Money; `None` if a price is unknown.
     pub money: Option<f64>,
 }
 
 impl Cost {
-    /// Both together.
+    /// Sum of two costs; its money is unknown if either is.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self {
@@ -41,37 +41,37 @@ impl Cost {
     }
 }
 
-/// What is left of the limits; nothing means that there is none.
+/// Remaining budget for models; `None` means unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Left {
-    /// Tokens of models.
+    /// Tokens of model requests and answers.
     pub tokens: Option<u64>,
     /// Money.
     pub money: Option<f64>,
 }
 
-/// Counts what is spent against the limits.
+/// Spending of a run, checked against its limits.
 #[derive(Debug)]
 pub struct Budget {
     limits: Limits,
     began: Instant,
-    /// What was spent before, in an earlier part of this run.
+    /// Time spent before the run was resumed.
     before: Duration,
     tokens: u64,
     money: f64,
-    /// A price was unknown.
+    /// Whether the price of any step was unknown.
     is_unknown: bool,
-    /// The longest that one step took: the next may take as long.
+    /// Duration of the longest step so far; the next one may take as long.
     longest: Duration,
 }
 
 impl Budget {
-    /// From now on, after so much was spent before.
+    /// Starts the budget at `began`, with the time spent before a resume.
     pub fn new(limits: Limits, began: Instant, before: Duration) -> Self {
         Self { limits, began, before, tokens: 0, money: 0.0, is_unknown: false, longest: Duration::ZERO }
     }
 
-    /// Notes what a step cost.
+    /// Adds the cost of a step.
     pub fn spend(&mut self, cost: &Cost) {
         self.tokens += cost.tokens;
         match cost.money {
@@ -81,7 +81,7 @@ impl Budget {
         self.longest = self.longest.max(Duration::try_from_secs_f64(cost.seconds).unwrap_or(Duration::ZERO));
     }
 
-    /// What may still be spent on models.
+    /// Remaining tokens and money for models.
     pub fn left(&self) -> Left {
         Left {
             tokens: self.limits.tokens.map(|limit| limit.saturating_sub(self.tokens)),
@@ -89,48 +89,48 @@ impl Budget {
         }
     }
 
-    /// What was spent on models: tokens, and money if every price is known.
+    /// Tokens spent on models, and money if every price is known.
     pub fn spent(&self) -> (u64, Option<f64>) {
         (self.tokens, (!self.is_unknown).then_some(self.money))
     }
 
-    /// Notes what models cost in an earlier part of this run.
+    /// Adds what models cost before the run was resumed.
     pub fn spent_before(&mut self, tokens: u64, money: Option<f64>) {
         self.spend(&Cost { tokens, money, ..Cost::default() });
     }
 
-    /// When all of the time is over.
+    /// Time at which the time limit is reached.
     pub fn deadline(&self) -> Option<Instant> {
         let left = self.limits.time?.saturating_sub(self.before);
         self.began.checked_add(left)
     }
 
-    /// All of the time that was spent.
+    /// Time spent on the run, including before a resume.
     pub fn elapsed(&self, now: Instant) -> Duration {
         self.before + now.saturating_duration_since(self.began)
     }
 
-    /// Why nothing more may be started: a limit is reached, or the next step could exceed it.
+    /// Reason why no further step may start: a limit is reached, or the next step could exceed it.
     pub fn refusal(&self, now: Instant) -> Option<String> {
         let elapsed = self.elapsed(now);
         if let Some(limit) = self.limits.time
             && elapsed + self.longest > limit
         {
             return Some(format!(
-                "{:.0} s of {:.0} s are spent, and a step takes up to {:.0} s",
+                "{:.0} s of {:.0} s spent, and the next step may take {:.0} s",
                 elapsed.as_secs_f64(),
                 limit.as_secs_f64(),
                 self.longest.as_secs_f64()
             ));
         }
         if let Some(limit) = self.limits.tokens.filter(|limit| self.tokens >= *limit) {
-            return Some(format!("{} of {limit} tokens are spent", self.tokens));
+            return Some(format!("{} of {limit} tokens spent", self.tokens));
         }
         let limit = self.limits.cost?;
         if self.is_unknown {
-            return Some("the price of a model is unknown, so that --max-cost cannot hold".into());
+            return Some("--max-cost cannot be enforced: the price of a model is unknown".into());
         }
-        (self.money >= limit).then(|| format!("{:.2} of {limit:.2} are spent", self.money))
+        (self.money >= limit).then(|| format!("cost {:.2} of {limit:.2} spent", self.money))
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_started_that_could_exceed_a_limit() {
+    fn no_step_starts_that_could_exceed_the_time_limit() {
         let now = Instant::now();
         let limits = Limits { time: Some(Duration::from_mins(1)), ..Limits::default() };
         let mut budget = Budget::new(limits, now, Duration::from_secs(30));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_price_is_not_nothing() {
+    fn an_unknown_price_stops_a_run_with_a_cost_limit() {
         let now = Instant::now();
         let limits = Limits { cost: Some(1.0), ..Limits::default() };
         let mut budget = Budget::new(limits, now, Duration::ZERO);

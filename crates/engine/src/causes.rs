@@ -1,4 +1,4 @@
-//! What a run saw, as reasons to change something, the worst first.
+//! Causes for changes, from the failures and findings of a run, the most valuable first.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use menace_runner::{Call, Failure, RunReport, Target, Verdict};
 use crate::transforms::{Cause, Failed};
 use crate::verify::Shown;
 
-/// A reason to change something.
+/// A cause with its weight in the ranking.
 #[derive(Debug, Clone)]
 pub struct Reason {
     /// The section, as `module:qualname`.
     pub section: String,
-    /// What was seen, in a line.
+    /// One-line description of the failure or the findings.
     pub summary: String,
-    /// Calls that show it; none if nothing failed.
+    /// Failing calls; empty for findings.
     pub shown: Vec<Shown>,
-    /// How much there is to gain: calls that would not fail.
+    /// Possible gain: the share of calls that would no longer fail, weighted by the worth of the module.
     pub weight: f64,
 }
 
-/// Failures of a run, the one with most to gain first, and then sections with findings. `modules` are the paths of those that may
-/// change; none means all.
+/// Failures of a run, the largest possible gain first, then sections with findings. `modules` are the paths of the
+/// modules that may change; empty means all.
 pub fn reasons(
     report: &RunReport,
     inventory: &Inventory,
@@ -46,7 +46,7 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
             && cell.scenario == failure.scenario
             && cell.severity == call.circumstances.severity
     });
-    // The same failure is counted over all scenarios; how frequent it is has to be said of the one that shows it.
+    // A failure is counted over all scenarios; its frequency is that of the scenario of the example call.
     let frequency = cells.filter_map(|cell| cell.robustness).map(|share| 1.0 - share).fold(0.0, f64::max);
     let share = if frequency > 0.0 { frequency } else { 1.0 };
     let exception = failure.exception.as_deref().unwrap_or(failure.kind.name());
@@ -61,7 +61,7 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
     } else {
         BTreeMap::new()
     };
-    // Modules that are worth little have most to gain.
+    // Modules of low worth have the most to gain.
     let worth = ranking.get(&failure.path).copied().unwrap_or(0.0);
     Some(Reason {
         section: failure.section.clone(),
@@ -71,7 +71,7 @@ fn of_failure(report: &RunReport, failure: &Failure, ranking: &BTreeMap<String, 
     })
 }
 
-/// The longest that calls of a section took which came to an end, under each scenario.
+/// Duration of the slowest call of a section that did not time out, by scenario.
 fn slowest_ended(report: &RunReport, section: &str) -> BTreeMap<String, f64> {
     let mut slowest: BTreeMap<String, f64> = BTreeMap::new();
     for cell in report.cells.iter().filter(|cell| cell.section == section) {
@@ -83,12 +83,12 @@ fn slowest_ended(report: &RunReport, section: &str) -> BTreeMap<String, f64> {
     slowest
 }
 
-/// Sections in whose lines reading found something.
+/// Sections with lint or security findings.
 fn of_findings(inventory: &Inventory, modules: &[String]) -> Vec<Reason> {
     let mut found = Vec::new();
     for module in &inventory.modules {
-        let is_meant = modules.is_empty() || modules.contains(&module.path);
-        if !is_meant || crate::verify::is_protected(&module.path) {
+        let is_selected = modules.is_empty() || modules.contains(&module.path);
+        if !is_selected || crate::verify::is_protected(&module.path) {
             continue;
         }
         let lines = module.findings.iter().map(|finding| (finding.line, finding.id.clone()));
@@ -110,7 +110,7 @@ fn of_findings(inventory: &Inventory, modules: &[String]) -> Vec<Reason> {
     found
 }
 
-/// Where a change has to be made, and why: what came of the call says it.
+/// File to change and cause of the failure, from the outcome of a failing call.
 pub fn cause(target: &Target, call: &Call, verdict: &Verdict) -> (String, Cause) {
     let (path, line) = verdict.frame().unwrap_or((target.path.as_str(), 0));
     let exception = verdict.facts.as_ref().map(|facts| {
@@ -129,7 +129,7 @@ pub fn cause(target: &Target, call: &Call, verdict: &Verdict) -> (String, Cause)
     (path.to_owned(), Cause::Failure(failed))
 }
 
-/// What a call was given, by the names of parameters.
+/// Arguments of a call, by parameter name.
 fn arguments(target: &Target, call: &Call) -> Vec<(String, String)> {
     let names: Vec<&str> = match &target.described {
         Some(Described::Callable { parameters, .. }) => {

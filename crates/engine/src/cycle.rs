@@ -1,4 +1,4 @@
-//! One cycle: for each reason to change something, ask for proposals, prove them, keep or reject.
+//! One cycle: for each cause, ask the proposers, verify their proposals, keep or reject them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
@@ -26,114 +26,114 @@ use crate::tree::Worktree;
 use crate::verify::{Suites, Verdict};
 use crate::workbench::{Calls, EngineError, Workbench};
 
-/// How the loop decides.
+/// Options of a cycle.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
-    /// What all chance comes from.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// How much worse a scenario may be.
+    /// Largest loss of robustness that is allowed under any scenario.
     pub margin: f64,
-    /// Whether something may be returned that was not before.
+    /// Whether a change may alter return values.
     pub allow_behaviour_change: bool,
-    /// What a second of CPU time costs, in the currency of models.
+    /// Price of a second of CPU time, in the currency of model prices.
     pub price_per_cpu_second: f64,
 }
 
-/// A proposal and what came of it.
+/// A proposal with its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Judged {
     /// The proposal.
     pub proposal: Proposal,
-    /// What was measured.
+    /// Verdict with its measurements.
     pub verdict: Verdict,
-    /// What it cost.
+    /// Cost of proposing and verifying it.
     pub cost: Cost,
     /// The commit, if it is kept.
     pub commit: Option<String>,
 }
 
-/// What happened in a cycle.
+/// Result of a cycle.
 #[derive(Debug, Default)]
 pub struct CycleEnd {
-    /// What was looked at, in order.
+    /// Verified proposals, in order.
     pub judged: Vec<Judged>,
-    /// Why it ended before all reasons were looked at.
+    /// Reason why the cycle ended before all causes were tried.
     pub refusal: Option<String>,
 }
 
-/// Everything that the loop works with.
+/// State and dependencies of the cycles of one run.
 pub struct Improver<'a> {
-    /// Who makes calls.
+    /// Scans code, makes calls and runs tests.
     pub workbench: &'a dyn Workbench,
-    /// Where everything is kept.
+    /// Database of the run.
     pub store: &'a Store,
-    /// Where code is changed.
+    /// Worktree that receives kept patches.
     pub tree: &'a Worktree,
-    /// Who is told.
+    /// Event bus of the run.
     pub bus: &'a Bus,
-    /// The run.
+    /// Id of the run.
     pub run: RunId,
-    /// The repository, as its user named it.
+    /// Repository, as named on the command line.
     pub repository: String,
-    /// Modules that nobody is asked about, by path.
+    /// Paths of modules for which no proposals are requested.
     pub left_alone: BTreeSet<String>,
-    /// How calls are planned.
+    /// Options for planning calls.
     pub calls: Calls,
-    /// How it decides.
+    /// Options of the cycles.
     pub options: Options,
-    /// Who is asked, in order.
+    /// Proposers, in order of preference.
     pub proposers: Vec<Box<dyn Proposer>>,
-    /// Becomes true when the user wants it to end.
+    /// Becomes true when the user interrupts the run.
     pub stop: watch::Receiver<bool>,
-    /// The clock.
+    /// Clock, in milliseconds since the Unix epoch.
     pub now_ms: fn() -> i64,
-    /// What is known of proposals, and how many there were in this run.
+    /// Ledger of the proposals of this run and earlier ones.
     pub ledger: Ledger,
-    /// What may be spent.
+    /// Budget of the run.
     pub budget: Budget,
-    /// What a reviewer may remark.
+    /// Alignment rules.
     pub alignment: Rules,
-    /// Where scores of patches are shared.
+    /// Publisher of patch scores.
     pub scores: Scores,
-    /// What is remembered.
+    /// Memory of prompts, answers and lessons.
     pub memory: Memory,
-    /// What the tests said of the code as it is, if somebody has run them.
+    /// Test results of the baseline, if they are already known.
     pub suites: Option<Suites>,
 }
 
 impl Improver<'_> {
-    /// Looks at everything that a run saw. `ranking` says what modules are worth, by path.
+    /// Tries every cause found in the report of a run. `ranking` is the worth of modules, by path.
     pub async fn cycle(
         &mut self,
         report: &RunReport,
         ranking: &BTreeMap<String, f64>,
     ) -> Result<CycleEnd, EngineError> {
-        let mut ground = self.ground().await?;
+        let mut baseline = self.baseline().await?;
         let suites = match self.suites.take() {
             Some(suites) => suites,
-            None => Suites::of(self.workbench, &ground.scan.inventory).await?,
+            None => Suites::of(self.workbench, &baseline.scan.inventory).await?,
         };
         let mut end = CycleEnd::default();
-        // Modules of which it is not known any more what calls of them do.
+        // Modules whose outcomes in the report are outdated by a kept patch.
         let mut changed: BTreeSet<String> = BTreeSet::new();
-        for reason in reasons(report, &ground.scan.inventory, ranking, &self.calls.modules) {
+        for reason in reasons(report, &baseline.scan.inventory, ranking, &self.calls.modules) {
             end.refusal = self.refusal();
             if end.refusal.is_some() {
                 break;
             }
-            let (judged, promoted) = self.look_at(reason, &ground, &suites, &changed).await?;
+            let (judged, promoted) = self.try_cause(reason, &baseline, &suites, &changed).await?;
             let kept = judged.last().map(|one| one.proposal.clone()).zip(promoted);
             end.judged.extend(judged);
             if let Some((proposal, promoted)) = kept {
                 let (modules, seed) = (&self.calls.modules, self.options.seed);
-                ground = ground.after(promoted, &proposal, modules, seed).await?;
-                changed.extend(touched(&ground.scan.inventory, |path| proposal.files.contains_key(path)));
+                baseline = baseline.after(promoted, &proposal, modules, seed).await?;
+                changed.extend(touched(&baseline.scan.inventory, |path| proposal.files.contains_key(path)));
             }
         }
         Ok(end)
     }
 
-    async fn ground(&self) -> Result<Ground, EngineError> {
+    async fn baseline(&self) -> Result<Ground, EngineError> {
         Ground::of(self.workbench, self.tree.root(), &self.calls.modules, self.options.seed).await
     }
 
@@ -144,17 +144,17 @@ impl Improver<'_> {
         self.budget.refusal(Instant::now())
     }
 
-    /// Asks everybody about one reason until something is kept; that comes with the code that was looked at.
-    async fn look_at(
+    /// Asks the proposers about one cause until a proposal is kept; a kept proposal comes with its verified candidate.
+    async fn try_cause(
         &mut self,
         mut reason: Reason,
-        ground: &Ground,
+        baseline: &Ground,
         suites: &Suites,
         changed: &BTreeSet<String>,
     ) -> Result<(Vec<Judged>, Option<Promoted>), EngineError> {
         let mut judged: Vec<Judged> = Vec::new();
         let mut kept = None;
-        let Some((path, why)) = self.still(&mut reason, ground, changed).await? else {
+        let Some((path, why)) = self.recheck(&mut reason, baseline, changed).await? else {
             return Ok((judged, kept));
         };
         let reason = &reason;
@@ -166,7 +166,7 @@ impl Improver<'_> {
         };
         let mut proposers = std::mem::take(&mut self.proposers);
         let price = self.options.price_per_cpu_second;
-        // The one with most to expect for its cost first; those of which as much is expected stay in order.
+        // Highest expected gain per cost first; the sort is stable, so ties keep their order.
         proposers.sort_by(|one, other| {
             let of = |proposer: &dyn Proposer| self.ledger.tracks.expected(proposer.name(), price);
             of(&**other).total_cmp(&of(&**one))
@@ -180,7 +180,7 @@ impl Improver<'_> {
                 let question =
                     Question { reason, cause: &why, path: &path, text: &text, earlier: &earlier, left };
                 let mut stop = self.stop.clone();
-                // Nobody waits for a model to answer after the user wants it to end.
+                // An interrupt does not wait for the answer of a model.
                 let asking = info_span!("propose", proposer = proposer.name(), section = reason.section);
                 let asked = tokio::select! {
                     answer = proposer.propose(&question).instrument(asking) => answer,
@@ -195,7 +195,7 @@ impl Improver<'_> {
                 };
                 self.budget.spend(&answer.cost);
                 if let Some(problem) = &answer.problem {
-                    tracing::warn!("{} about {}: {problem}", proposer.name(), reason.section);
+                    tracing::warn!("proposer {} on {}: {problem}", proposer.name(), reason.section);
                     earlier.push(Attempt { proposal: None, diff: String::new(), problem: problem.clone() });
                 }
                 let is_over = answer.is_over;
@@ -205,13 +205,13 @@ impl Improver<'_> {
                         break;
                     }
                     let is_tried = earlier.iter().any(|one| one.proposal.as_ref() == Some(&proposal.id));
-                    if self.is_known_to_be_bad(&proposal) || is_tried {
+                    if self.was_rejected_before(&proposal) || is_tried {
                         continue;
                     }
                     let judging =
                         info_span!("judge", proposal = %proposal.id, section = reason.section, kept = Empty);
                     match self
-                        .judge(proposal, &asking, reason, ground, suites)
+                        .judge(proposal, &asking, reason, baseline, suites)
                         .instrument(judging.clone())
                         .await
                     {
@@ -239,45 +239,46 @@ impl Improver<'_> {
         ended.map(|()| (judged, kept))
     }
 
-    /// Rejected before for this very text: it would be again.
-    fn is_known_to_be_bad(&self, proposal: &Proposal) -> bool {
+    /// Whether the same diff was rejected before: the verdict would be the same.
+    fn was_rejected_before(&self, proposal: &Proposal) -> bool {
         self.ledger.rejected.contains(&proposal.id)
     }
 
-    /// Whether what was seen can still be seen, where, and why: earlier changes may have mended or moved it.
-    async fn still(
+    /// Checks whether a cause still applies: the file to change and the current cause, or `None` if a patch kept
+    /// earlier in this cycle fixed the failure.
+    async fn recheck(
         &self,
         reason: &mut Reason,
-        ground: &Ground,
+        baseline: &Ground,
         changed: &BTreeSet<String>,
     ) -> Result<Option<(String, Cause)>, EngineError> {
         let is_it = |target: &&Target| target.name() == reason.section;
-        let target = ground.targets.iter().find(is_it);
+        let target = baseline.targets.iter().find(is_it);
         let Some(first) = reason.shown.first_mut() else {
             let (module, section) = reason.section.split_once(':').unwrap_or((&reason.section, "<module>"));
-            let found = ground.scan.inventory.modules.iter().find(|one| one.name == module);
+            let found = baseline.scan.inventory.modules.iter().find(|one| one.name == module);
             return Ok(found.map(|module| (module.path.clone(), Cause::Review(section.to_owned()))));
         };
         let Some(target) = target else { return Ok(None) };
         if changed.contains(&target.module) {
             let calls = std::slice::from_ref(&first.call);
-            let outcomes = make_calls(&ground.executor, calls, self.workbench.parallel()).await?;
+            let outcomes = make_calls(&baseline.executor, calls, self.workbench.parallel()).await?;
             let Some(outcome) = outcomes.into_iter().find(|outcome| outcome.verdict.kind.is_failure()) else {
                 return Ok(None);
             };
             first.seen = outcome.verdict;
         }
         let (path, why) = cause(target, &first.call, &first.seen);
-        let is_ours = ground.scan.inventory.modules.iter().any(|module| module.path == path);
+        let is_ours = baseline.scan.inventory.modules.iter().any(|module| module.path == path);
         Ok(Some(if is_ours { (path, why) } else { (target.path.clone(), why) }))
     }
 }
 
-/// What a later question is told about something that is not kept.
+/// A rejected proposal as shown in later requests for the same cause.
 fn attempt(judged: &Judged) -> Attempt {
     Attempt {
         proposal: Some(judged.proposal.id.clone()),
         diff: judged.proposal.diff.clone(),
-        problem: judged.verdict.reason().unwrap_or_else(|| "it could not be looked at to the end".into()),
+        problem: judged.verdict.reason().unwrap_or_else(|| "verification did not finish".into()),
     }
 }

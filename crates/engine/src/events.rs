@@ -1,4 +1,4 @@
-//! What happens, told to whoever listens, and kept.
+//! Events of a run: stored, then sent to subscribers.
 
 use menace_model::ids::RunId;
 use menace_store::{Store, StoreError};
@@ -10,86 +10,86 @@ use crate::memory::Tag;
 use crate::proposal::Proposal;
 use crate::verify::Verdict;
 
-/// Something that happens in the loop.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// A cycle begins.
+    /// A cycle started.
     CycleBegan {
-        /// Which.
+        /// Number of the cycle.
         cycle: u32,
-        /// Where its presets come from.
+        /// Origin of its presets.
         presets: String,
     },
     /// All calls of a cycle were made.
     Measured {
-        /// Which.
+        /// Number of the cycle.
         cycle: u32,
-        /// Calls.
+        /// Number of calls.
         calls: usize,
-        /// Ways in which something fails.
+        /// Number of distinct failures.
         failures: usize,
-        /// What the code is worth.
+        /// ROI of the code.
         roi: Option<f64>,
     },
-    /// Something is proposed, and will be looked at.
+    /// A proposal was made and will be verified.
     Proposed {
-        /// What tells it from others.
+        /// Id of the proposal.
         proposal: String,
-        /// Who made it.
+        /// Name of the proposer.
         proposer: String,
-        /// What it is about.
+        /// Section that the proposal changes.
         section: String,
-        /// What is changed and why.
+        /// Description of the change and its reason.
         why: String,
     },
-    /// It was looked at.
+    /// A proposal was verified.
     Judged {
-        /// What tells it from others.
+        /// Id of the proposal.
         proposal: String,
         /// Whether it is kept.
         kept: bool,
-        /// Why not.
+        /// Condition that was not met; `None` if the proposal is kept.
         reason: Option<String>,
-        /// The mean gain.
+        /// Mean gain on held-out inputs.
         gain: Option<f64>,
     },
-    /// A reviewer should look at something that is kept.
+    /// A kept patch deserves a review.
     AlignmentFlag {
-        /// What tells it from others.
+        /// Id of the proposal.
         proposal: String,
-        /// What about.
+        /// Name of the alignment rule.
         rule: String,
-        /// In words.
+        /// Remark of the rule.
         message: String,
     },
-    /// Something is remembered from now on.
+    /// A memory was stored.
     MemoryNew {
-        /// Its number.
+        /// Id of the memory.
         id: u64,
-        /// What kind of memory.
+        /// Tag of the memory.
         tag: Tag,
-        /// Its first line.
+        /// First line of the memory.
         summary: String,
     },
     /// A cycle ended.
     CycleEnded {
-        /// Which.
+        /// Number of the cycle.
         cycle: u32,
-        /// Proposals that were looked at.
+        /// Verified proposals.
         proposals: usize,
-        /// Of them, kept.
+        /// Kept proposals.
         kept: usize,
     },
-    /// The loop ends.
+    /// The run ended.
     Stopped {
-        /// Why.
+        /// Stop reason.
         reason: String,
     },
 }
 
 impl Event {
-    /// What kind of thing it is.
+    /// Kind of the event, as stored.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::CycleBegan { .. } => "cycle:began",
@@ -104,7 +104,7 @@ impl Event {
         }
     }
 
-    /// Something is proposed.
+    /// Event for a new proposal.
     pub fn proposed(proposal: &Proposal) -> Self {
         Self::Proposed {
             proposal: proposal.id.clone(),
@@ -114,7 +114,7 @@ impl Event {
         }
     }
 
-    /// It was looked at.
+    /// Event for the verdict about a proposal.
     pub fn judged(proposal: &Proposal, verdict: &Verdict) -> Self {
         Self::Judged {
             proposal: proposal.id.clone(),
@@ -125,10 +125,10 @@ impl Event {
     }
 }
 
-/// Events that wait for a listener that is slow; it is told how many it missed.
+/// Events queued for a slow subscriber; a subscriber that falls further behind is told how many it missed.
 const WAITING: usize = 1024;
 
-/// Tells everybody, and keeps it.
+/// Stores the events of a run and sends them to subscribers.
 pub struct Bus {
     store: Store,
     run: RunId,
@@ -136,22 +136,22 @@ pub struct Bus {
 }
 
 impl Bus {
-    /// For a run.
+    /// Creates the event bus of a run.
     pub fn new(store: Store, run: RunId) -> Self {
         Self { store, run, listeners: broadcast::channel(WAITING).0 }
     }
 
-    /// Somebody who is told from now on, each event with its number in the store.
+    /// Subscribes to all later events, each with its number in the store.
     pub fn listen(&self) -> broadcast::Receiver<(u64, Event)> {
         self.listeners.subscribe()
     }
 
-    /// Something happens. It is kept before anybody is told, so that nobody knows more than the store.
+    /// Publishes an event. It is stored before it is sent, so that no subscriber is ahead of the store.
     pub async fn tell(&self, event: Event, now_ms: i64) -> Result<(), StoreError> {
         let detail =
             serde_json::to_value(&event).unwrap_or_else(|error| json!({"broken": error.to_string()}));
         let number = self.store.add_event(&self.run, now_ms, event.kind(), &detail).await?;
-        // Nobody has to listen.
+        // Sending fails only if there are no subscribers.
         let _ = self.listeners.send((number, event));
         Ok(())
     }
@@ -168,12 +168,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn events_are_kept_in_order_and_who_is_slow_is_told_how_many_were_missed() {
+    async fn events_are_stored_in_order_and_a_slow_subscriber_is_told_how_many_it_missed() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open("sqlite:///menace.db", directory.path()).await.unwrap();
         let run: RunId = "r_01kbz7q3m9x4vt".parse().unwrap();
         let bus = Bus::new(store.clone(), run.clone());
-        // Nobody listens, and it is kept all the same.
+        // Events are stored without subscribers too.
         bus.tell(ended(0), 1).await.unwrap();
         let mut slow = bus.listen();
         for cycle in 1..=u32::try_from(WAITING).unwrap() + 5 {

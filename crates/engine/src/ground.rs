@@ -1,4 +1,4 @@
-//! The code as it is now: what it consists of, and who makes calls of it.
+//! Baseline: the code before a proposal, with its inventory and the executor of its calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -13,21 +13,21 @@ use crate::proposal::Proposal;
 use crate::tree::Candidate;
 use crate::workbench::{EngineError, Workbench};
 
-/// Code as it is now.
+/// The code that proposals are compared with.
 pub struct Ground {
-    /// What it consists of.
+    /// Scan of the code.
     pub scan: Scan,
-    /// What can be called, described.
+    /// Callable sections with their signatures.
     pub targets: Vec<Target>,
-    /// Objects that could be made.
+    /// Constructed objects for calls of methods.
     pub owners: Owners,
-    /// Who makes calls.
+    /// Executor of calls.
     pub executor: Arc<dyn Execute>,
-    /// Where that code is, if it is a copy: it has to stay as long as calls are made of it.
+    /// Directory of the code, if it is a copy: it must exist as long as calls are made of it.
     _copy: Option<Candidate>,
 }
 
-/// A candidate that is kept, with who makes calls of it.
+/// A kept candidate with its scan and executor.
 pub struct Promoted {
     pub(crate) candidate: Candidate,
     pub(crate) scan: Scan,
@@ -35,7 +35,7 @@ pub struct Promoted {
 }
 
 impl Ground {
-    /// Reads what is in a directory and asks what can be called.
+    /// Scans a directory and describes its callable sections.
     pub async fn of(
         workbench: &dyn Workbench,
         root: &Path,
@@ -50,7 +50,7 @@ impl Ground {
         Ok(Self { scan, targets, owners, executor, _copy: None })
     }
 
-    /// The same after a change: only what the change touches is asked again.
+    /// Baseline after a kept patch: only sections of affected modules are described again.
     pub async fn after(
         self,
         promoted: Promoted,
@@ -63,17 +63,17 @@ impl Ground {
         let before: BTreeMap<String, Option<Described>> =
             self.targets.into_iter().map(|target| (target.name(), target.described)).collect();
         let targets = menace_runner::targets(&scan.inventory, modules);
-        let (mut asked, mut known): (Vec<Target>, Vec<Target>) =
+        let (mut affected, mut known): (Vec<Target>, Vec<Target>) =
             targets.into_iter().partition(|target| touched.contains(&target.module));
         for target in &mut known {
             target.described = before.get(&target.name()).cloned().flatten();
         }
-        menace_runner::describe(&executor, &mut asked).await?;
+        menace_runner::describe(&executor, &mut affected).await?;
         let is_same = |target: &Target| before.get(&target.name()) == Some(&target.described);
-        // Objects are made as before, unless how they are made is what changed.
+        // Objects are constructed as before, unless a constructor changed.
         let makes_objects = proposal.section.contains(".__");
-        let are_same = !makes_objects && asked.iter().all(is_same);
-        let mut targets = [known, asked].concat();
+        let are_same = !makes_objects && affected.iter().all(is_same);
+        let mut targets = [known, affected].concat();
         let order: BTreeMap<String, usize> = menace_runner::targets(&scan.inventory, modules)
             .iter()
             .enumerate()
@@ -89,7 +89,7 @@ impl Ground {
     }
 }
 
-/// Names of modules in changed files, and of those that import them, however far.
+/// Names of the modules in changed files and of all modules that import them, directly or indirectly.
 pub fn touched(inventory: &Inventory, is_changed: impl Fn(&str) -> bool) -> BTreeSet<String> {
     let changed = inventory.modules.iter().filter(|module| is_changed(&module.path));
     let mut touched: BTreeSet<String> = changed.map(|module| module.name.clone()).collect();

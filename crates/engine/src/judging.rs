@@ -1,4 +1,4 @@
-//! What becomes of one proposal: proven, written down, committed or not, remembered.
+//! Decision about one proposal: verify it, record it in the ledger, commit it if it is kept, and store a memory of it.
 
 use std::time::Instant;
 
@@ -16,17 +16,17 @@ use crate::tree::Candidate;
 use crate::verify::{Suites, Verdict, Verifier};
 use crate::workbench::EngineError;
 
-/// Figures of a patch that count against it.
+/// Measurements of a patch that count against it.
 const COSTS: [&str; 1] = ["complexity"];
 
 impl Improver<'_> {
-    /// Proves a proposal, writes it down, and commits it if it is kept. `asking` is what it cost to get it.
+    /// Verifies a proposal, records it, and commits it if it is kept. `asking` is the cost of the request to the proposer.
     pub(crate) async fn judge(
         &mut self,
         proposal: Proposal,
         asking: &Cost,
         reason: &Reason,
-        ground: &Ground,
+        baseline: &Ground,
         suites: &Suites,
     ) -> Result<(Judged, Option<Promoted>), EngineError> {
         self.bus.tell(Event::proposed(&proposal), (self.now_ms)()).await?;
@@ -36,11 +36,11 @@ impl Improver<'_> {
             let promoted = if verdict.kept { Some(self.promoted(&proposal).await?) } else { None };
             (verdict, promoted, cost)
         } else {
-            let (mut verdict, promoted, proving) = self.prove(&proposal, reason, ground, suites).await?;
+            let (mut verdict, promoted, verifying) = self.verify(&proposal, reason, baseline, suites).await?;
             verdict.score = menace_tracker::composite_score(&verdict.figures, &self.ledger.figures, &COSTS);
-            (verdict, promoted, proving.and(asking))
+            (verdict, promoted, verifying.and(asking))
         };
-        // What asking cost was spent when it was asked.
+        // The cost of asking was added to the budget when the proposer answered.
         self.budget.spend(&Cost { seconds: cost.seconds, money: Some(0.0), ..Cost::default() });
         let mut record = self.record(&proposal, &verdict, &cost)?;
         self.store.record_patch(&record).await?;
@@ -59,7 +59,7 @@ impl Improver<'_> {
         Ok((Judged { proposal, verdict, cost, commit: record.commit }, promoted))
     }
 
-    /// The code with a proposal that is known to be kept.
+    /// Rebuilds the candidate of a proposal that was kept before the run was resumed.
     async fn promoted(&self, proposal: &Proposal) -> Result<Promoted, EngineError> {
         let candidate = Candidate::of(self.tree.root(), &self.tree.scratch(), &proposal.files)?;
         let scan = self.workbench.scan(candidate.root())?;
@@ -67,19 +67,19 @@ impl Improver<'_> {
         Ok(Promoted { candidate, scan, executor })
     }
 
-    /// Commits a change with the test that goes with it.
+    /// Commits a change together with its regression test.
     async fn commit(&self, proposal: &Proposal, verdict: &Verdict) -> Result<String, EngineError> {
         let mut files = proposal.files.clone();
         files.extend(verdict.regression.iter().map(|test| (test.path.clone(), test.text.clone())));
         self.tree.commit(&files, &message(proposal, verdict)).await
     }
 
-    /// Remembers what helped, and what a model should not say again.
+    /// Stores a memory of kept patches, and of rejected ones if a model proposed them.
     async fn remember(&self, proposal: &Proposal, verdict: &Verdict) {
         let is_of_model = proposal.proposer.starts_with("llm:");
         let (tag, response) = match verdict.reason() {
             None if verdict.kept => (Tag::ErrorFix, format!("{}\n{}", proposal.why, proposal.diff)),
-            Some(reason) if is_of_model => (Tag::Feedback, format!("not kept: {reason}\n{}", proposal.diff)),
+            Some(reason) if is_of_model => (Tag::Feedback, format!("rejected: {reason}\n{}", proposal.diff)),
             _ => return,
         };
         let interaction = Interaction {
@@ -90,18 +90,18 @@ impl Improver<'_> {
             response,
         };
         if let Err(error) = self.memory.log(&interaction, (self.now_ms)(), Some(self.bus)).await {
-            tracing::warn!("{} is not remembered: {error}", proposal.id);
+            tracing::warn!("failed to store a memory of {}: {error}", proposal.id);
         }
     }
 
-    /// Tells what a reviewer would remark about a change that is kept.
+    /// Publishes the alignment flags of a kept patch.
     async fn flag(&self, proposal: &Proposal, verdict: &Verdict) -> Result<(), EngineError> {
         if !self.alignment.enabled {
             return Ok(());
         }
         let mut found = verdict.alignment.clone();
         if verdict.regression.is_none() {
-            found.warn("missing_tests", format!("no test goes with the change of {}", proposal.section));
+            found.warn("missing_tests", format!("no regression test for the change of {}", proposal.section));
         }
         self.alignment.note(&self.run, proposal, &found, (self.now_ms)())?;
         for flag in found.flags {
@@ -115,17 +115,17 @@ impl Improver<'_> {
         Ok(())
     }
 
-    async fn prove(
+    async fn verify(
         &self,
         proposal: &Proposal,
         reason: &Reason,
-        ground: &Ground,
+        baseline: &Ground,
         suites: &Suites,
     ) -> Result<(Verdict, Option<Promoted>, Cost), EngineError> {
         let scratch = self.tree.scratch();
         let verifier = Verifier {
             workbench: self.workbench,
-            ground,
+            ground: baseline,
             root: self.tree.root(),
             scratch: &scratch,
             calls: &self.calls,
@@ -150,7 +150,7 @@ impl Improver<'_> {
         cost: &Cost,
     ) -> Result<PatchRecord, EngineError> {
         let json = |value: Result<serde_json::Value, serde_json::Error>| {
-            value.map_err(|error| EngineError::Scan(format!("a proposal cannot be written down: {error}")))
+            value.map_err(|error| EngineError::Scan(format!("failed to serialize a proposal: {error}")))
         };
         Ok(PatchRecord {
             run: self.run.clone(),

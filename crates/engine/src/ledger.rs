@@ -1,4 +1,5 @@
-//! What became of proposals, so that nothing is proposed twice and a loop that was killed decides the same again.
+//! Record of all proposals and their verdicts, so that no proposal is verified twice and a resumed run makes the same
+//! decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,25 +12,26 @@ use crate::tracks::Tracks;
 use crate::verify::Verdict;
 use crate::workbench::EngineError;
 
-/// What is known of proposals.
+/// Proposals of a repository with their verdicts.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// Rows of this run, by number: it goes on where it ended.
+    /// Patches of this run, by number; a resumed run reuses their verdicts.
     of_run: BTreeMap<u64, PatchRecord>,
-    /// Proposals that were rejected before, in this run or another.
+    /// Ids of proposals rejected in this run or an earlier one.
     pub(crate) rejected: BTreeSet<String>,
-    /// The number of the next.
+    /// Number of the next proposal.
     pub(crate) next: u64,
-    /// How many were compared since one was kept.
+    /// Number of proposals compared since the last kept one.
     pub(crate) compared: u64,
-    /// What patches are compared with.
+    /// Measurements of earlier patches, for the composite score.
     pub(crate) figures: Vec<BTreeMap<String, f64>>,
-    /// What became of what each proposer said.
+    /// Track records of the proposers.
     pub(crate) tracks: Tracks,
 }
 
 impl Ledger {
-    /// What the store knows of a repository. Rows of cycles before this one are done with.
+    /// Reads the patches of a repository from the store. Patches of this run with a number below `next` belong to
+    /// finished cycles.
     pub async fn read(store: &Store, repository: &str, run: &RunId, next: u64) -> Result<Self, EngineError> {
         let mut ledger = Self { next, ..Self::default() };
         for record in store.patches_of(repository).await? {
@@ -49,7 +51,7 @@ impl Ledger {
         Ok(ledger)
     }
 
-    /// How many proposals there were.
+    /// Number of proposals so far.
     pub fn next(&self) -> u64 {
         self.next
     }
@@ -67,16 +69,16 @@ impl Ledger {
         self.tracks.note(record);
     }
 
-    /// What came of the next proposal, if this run has looked at it before.
+    /// Recorded verdict and cost of the next proposal, if this run verified it before it was resumed.
     pub(crate) fn known(&self, proposal: &Proposal) -> Option<(Verdict, Cost)> {
         let record = self.of_run.get(&self.next).filter(|record| record.proposal == proposal.id)?;
-        // What cannot be read is looked at again.
+        // An unreadable record is verified again.
         let verdict = serde_json::from_value(record.verdict.clone()).ok()?;
         Some((verdict, serde_json::from_value(record.cost.clone()).ok()?))
     }
 }
 
-/// What a patch of the ledger is compared by.
+/// Measurements of a recorded patch, for the composite score.
 fn figures(record: &PatchRecord) -> Option<BTreeMap<String, f64>> {
     serde_json::from_value(record.verdict["figures"].clone()).ok()
 }

@@ -1,4 +1,4 @@
-//! The autonomous loop: what is proposed, how it is proven, what is kept, and when it is enough.
+//! Improvement cycles: causes, proposals, verification, the ledger and memory.
 
 pub mod adaptation;
 pub mod alignment;

@@ -1,4 +1,4 @@
-//! What is proposed.
+//! Proposals: diffs with the cause that they answer.
 
 use std::collections::BTreeMap;
 
@@ -7,51 +7,51 @@ use similar::TextDiff;
 
 use crate::transforms::Gain;
 
-/// A change of files, with what it is meant for.
+/// A change of files, with its cause and its expected gain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Proposal {
-    /// Tells it from others: the same change of the same lines has the same, wherever in the file they are.
+    /// Hash of the diff without line numbers: the same change of the same lines has the same id anywhere in a file.
     pub id: String,
-    /// Who made it, such as `transform:divide-by-zero`.
+    /// Proposer and transform or model, such as `transform:divide-by-zero`.
     pub proposer: String,
-    /// The section that it is about, as `module:qualname`.
+    /// Section to improve, as `module:qualname`.
     pub section: String,
-    /// What was seen there, in a line.
+    /// Cause, in one line.
     pub cause: String,
-    /// What is changed and why.
+    /// Description of the change and its reason.
     pub why: String,
-    /// What it is meant to improve.
+    /// Expected improvement.
     pub gain: Gain,
-    /// Files with their new text, from the root of the repository.
+    /// New text of each changed file, by path from the root of the repository.
     pub files: BTreeMap<String, String>,
-    /// How they differ from what was there.
+    /// Unified diff against the baseline.
     pub diff: String,
 }
 
-/// Who proposes what, and why.
+/// Origin and purpose of a proposal.
 #[derive(Debug, Clone)]
 pub struct Meant {
-    /// Who.
+    /// Name of the proposer.
     pub proposer: String,
-    /// Which section.
+    /// Section to improve.
     pub section: String,
-    /// What was seen.
+    /// Cause, in one line.
     pub cause: String,
-    /// Why it should be better.
+    /// Description of the change and its reason.
     pub why: String,
-    /// What should be.
+    /// Expected improvement.
     pub gain: Gain,
 }
 
 impl Proposal {
-    /// A change from what is there.
+    /// Creates a proposal from the old and the new text of files.
     pub fn new(meant: Meant, before: &BTreeMap<String, String>, files: BTreeMap<String, String>) -> Self {
         let empty = String::new();
         let diff: String = files
             .iter()
             .map(|(path, after)| unified(path, before.get(path).unwrap_or(&empty), after))
             .collect();
-        // Where in the file it is does not matter: other changes move it.
+        // The id ignores line numbers, because other patches move lines.
         let mut hasher = blake3::Hasher::new();
         for line in diff.split_inclusive('\n').filter(|line| !line.starts_with("@@")) {
             hasher.update(line.as_bytes());
@@ -61,7 +61,7 @@ impl Proposal {
         Self { id, proposer, section, cause, why, gain, files, diff }
     }
 
-    /// Lines that are added and removed.
+    /// Number of added and of removed lines.
     pub fn size(&self) -> (usize, usize) {
         let lines = self.diff.lines().filter(|line| !line.starts_with("+++") && !line.starts_with("---"));
         lines.fold((0, 0), |(added, removed), line| match line.as_bytes().first() {
@@ -97,13 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_change_has_the_same_name_and_another_has_another() {
+    fn equal_changes_have_equal_ids_and_different_ones_do_not() {
         assert_eq!(proposed("a\nx\nc\n").id, proposed("a\nx\nc\n").id);
         assert_ne!(proposed("a\nx\nc\n").id, proposed("a\ny\nc\n").id);
     }
 
     #[test]
-    fn a_change_is_the_same_if_it_is_moved() {
+    fn a_moved_change_keeps_its_id() {
         let of = |before: &str, after: &str| {
             let meant = Meant {
                 proposer: String::new(),

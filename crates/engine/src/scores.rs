@@ -1,5 +1,5 @@
-//! Scores of patches, shared with others where there is a place for that. What cannot be sent waits in a file, and nothing is lost:
-//! the ledger has all of it anyway.
+//! Publishing of patch scores to a score server, if one is configured. Scores that cannot be sent are queued in a file; the
+//! ledger holds all of them anyway.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::proposers::llm::http_client;
 use crate::secrets::scrubbed;
 
-/// Where scores go.
+/// Publisher of patch scores; does nothing without a server.
 #[derive(Debug, Default)]
 pub struct Scores {
     remote: Option<Remote>,
@@ -23,23 +23,23 @@ pub struct Scores {
 struct Remote {
     address: String,
     client: Client,
-    /// Scores that wait.
+    /// File with queued scores.
     waiting: PathBuf,
-    /// That it cannot be reached is said once.
+    /// Whether the failure was logged: it is logged once.
     is_said: AtomicBool,
 }
 
 const WITHIN: Duration = Duration::from_secs(5);
 
 impl Scores {
-    /// A place that takes scores by HTTP; what it does not take waits in a file.
+    /// Sends scores to an HTTP server; scores that it does not accept are queued in the file `waiting`.
     pub fn remote(address: &str, waiting: PathBuf) -> Result<Self, String> {
         let client = http_client().map_err(|error| error.to_string())?;
         let is_said = AtomicBool::new(false);
         Ok(Self { remote: Some(Remote { address: address.to_owned(), client, waiting, is_said }) })
     }
 
-    /// Sends what is known of a patch, and what waited. No code leaves this machine.
+    /// Sends the score of a patch and all queued scores. Source code is never sent.
     pub async fn share(&self, record: &PatchRecord) {
         let Some(remote) = &self.remote else { return };
         let score = score(record);
@@ -53,7 +53,7 @@ impl Scores {
             }
             Err(problem) => {
                 if !remote.is_said.swap(true, Ordering::Relaxed) {
-                    tracing::warn!("scores of patches stay here for now: {problem}");
+                    tracing::warn!("failed to send patch scores, queued instead: {problem}");
                 }
                 if let Err(error) = add(&remote.waiting, &score) {
                     tracing::warn!("failed to write {}: {error}", remote.waiting.display());
@@ -73,7 +73,7 @@ impl Remote {
             .send();
         let response = sent.await.map_err(|error| error.without_url().to_string())?;
         let status = response.status();
-        if status.is_success() { Ok(()) } else { Err(format!("it answered {status}")) }
+        if status.is_success() { Ok(()) } else { Err(format!("server answered {status}")) }
     }
 }
 
@@ -130,8 +130,8 @@ mod tests {
         }
     }
 
-    /// Takes one request and gives its body.
-    async fn taken(listener: &tokio::net::TcpListener) -> String {
+    /// Accepts one request and returns its body.
+    async fn accept_request(listener: &tokio::net::TcpListener) -> String {
         let (mut socket, _) = listener.accept().await.unwrap();
         let mut all = Vec::new();
         let mut part = [0; 4096];
@@ -152,20 +152,20 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_sent_waits_and_goes_with_the_next() {
+    async fn unsent_scores_are_queued_and_sent_with_the_next() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("waiting.jsonl");
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/scores", listener.local_addr().unwrap());
         drop(listener);
-        let nobody = Scores::remote(&address, file.clone()).unwrap();
-        nobody.share(&record(0)).await;
+        let unreachable = Scores::remote(&address, file.clone()).unwrap();
+        unreachable.share(&record(0)).await;
         assert_eq!(waiting(&file).len(), 1);
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}/scores", listener.local_addr().unwrap());
-        let somebody = Scores::remote(&address, file.clone()).unwrap();
+        let reachable = Scores::remote(&address, file.clone()).unwrap();
         let one = record(1);
-        let (body, ()) = tokio::join!(taken(&listener), somebody.share(&one));
+        let (body, ()) = tokio::join!(accept_request(&listener), reachable.share(&one));
         assert!(body.contains("\"p_0\"") && body.contains("\"p_1\""), "{body}");
         assert!(!body.contains("secret code") && !body.contains("somebody"), "{body}");
         assert!(!file.exists());

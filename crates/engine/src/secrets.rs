@@ -1,17 +1,17 @@
-//! Secrets in texts that leave this machine or are kept.
+//! Masking of secrets in texts that are stored or sent to other machines.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What stands in the place of a secret.
+/// Text that replaces a secret.
 pub const MASK: &str = "********";
 
-/// What a secret looks like, and what is left of it. The first group stays.
+/// Patterns of secrets. The first group is kept, the rest of the match is masked.
 static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
     let patterns = [
-        // Keys of services whose form is known.
+        // API keys with a known format.
         r"()\bsk-[A-Za-z0-9_-]{16,}",
         r"()\bgh[pousr]_[A-Za-z0-9]{20,}",
         r"()\bgithub_pat_[A-Za-z0-9_]{20,}",
@@ -22,18 +22,18 @@ static PATTERNS: LazyLock<Vec<Regex>> = LazyLock::new(|| {
         r"()\bmnc_[A-Za-z0-9_-]{16,}",
         r"()\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
         r"()-----BEGIN [A-Z ]*PRIVATE KEY-----(?s:.*?)-----END [A-Z ]*PRIVATE KEY-----",
-        // The password of an address.
+        // Password in a URL.
         r"(\b[a-z][a-z0-9+.-]*://[^\s:/@'\x22]*:)[^\s@/'\x22]+(?:@)",
         r"(?i)(authorization['\x22]?\s*[:=]\s*['\x22]?(?:bearer|basic)\s+)[A-Za-z0-9._~+/=-]{8,}",
-        // A literal that is given to what is called a secret.
+        // Literal assigned to a name that suggests a secret.
         r"(?i)(\b[a-z0-9_.\[\]'\x22-]*(?:password|passwd|secret|token|api_?key|apikey|private_key|credential)s?[a-z0-9_'\x22\]]*\s*(?::\s*[a-z]+\s*)?[=:]\s*[rbu]?['\x22])[^'\x22\s]{8,}",
     ];
     patterns.iter().filter_map(|pattern| Regex::new(pattern).ok()).collect()
 });
 
-/// Names of variables of the environment whose values are secrets.
+/// Parts of names of environment variables whose values are secrets.
 const WORDS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL"];
-/// A value that is shorter is a word that may be anywhere.
+/// Minimum length of a secret value; shorter values could be ordinary words.
 const SHORTEST: usize = 8;
 
 static OF_THE_ENVIRONMENT: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -44,7 +44,7 @@ static OF_THE_ENVIRONMENT: LazyLock<Vec<String>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The text with a mask in the place of each secret.
+/// Replaces each secret in a text with the mask.
 pub fn scrubbed(text: &str) -> String {
     let mut clean = Cow::Borrowed(text);
     for value in OF_THE_ENVIRONMENT.iter().filter(|value| text.contains(value.as_str())) {
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pattern_is_one() {
+    fn all_patterns_compile() {
         assert_eq!(PATTERNS.len(), 13);
     }
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_code_stays() {
+    fn ordinary_code_is_unchanged() {
         for text in [
             "def total(prices):\n    return sum(prices) / len(prices)\n",
             "token = next(tokens)",

@@ -1,30 +1,30 @@
-//! A Python file and changes of it that leave everything else as it is.
+//! A parsed Python file, and edits of it that preserve all other text.
 
 use crate::syntax::visitor::{Visitor, walk_stmt};
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, TextSize, TokenKind, ast};
 
-/// A file that parses.
+/// A parsed Python file.
 #[derive(Debug)]
 pub struct Source {
     text: String,
     module: ast::ModModule,
-    /// Where lines begin.
+    /// Offsets of the starts of lines.
     lines: Vec<usize>,
-    /// Texts over several lines: what is in them is not indentation.
+    /// Multi-line string literals: white space in them is not indentation.
     long_strings: Vec<TextRange>,
 }
 
-/// A function, and the class that it is in.
+/// A function with its enclosing class.
 #[derive(Debug, Clone, Copy)]
 pub struct Function<'a> {
     /// The definition.
     pub node: &'a ast::StmtFunctionDef,
-    /// The class around it.
+    /// The enclosing class.
     pub class: Option<&'a ast::StmtClassDef>,
 }
 
 impl Source {
-    /// Nothing if it does not parse.
+    /// Parses a text; `None` on a syntax error.
     pub fn parse(text: &str) -> Option<Self> {
         let parsed = crate::syntax::parse(text)?;
         let starts = text.char_indices().filter(|(_, letter)| *letter == '\n').map(|(at, _)| at + 1);
@@ -40,7 +40,7 @@ impl Source {
         Some(Self { text: text.to_owned(), module: parsed.into_syntax(), lines, long_strings })
     }
 
-    /// All of it.
+    /// The whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -50,29 +50,29 @@ impl Source {
         &self.module.body
     }
 
-    /// The text of a part.
+    /// The text of a node or range.
     pub fn of(&self, part: impl Ranged) -> &str {
         &self.text[part.range()]
     }
 
-    /// The line of a place, counted from 1.
-    pub fn line(&self, place: TextSize) -> u32 {
-        let place = place.to_usize();
-        u32::try_from(self.lines.partition_point(|start| *start <= place)).unwrap_or(u32::MAX)
+    /// Line number of an offset, counted from 1.
+    pub fn line(&self, offset: TextSize) -> u32 {
+        let offset = offset.to_usize();
+        u32::try_from(self.lines.partition_point(|start| *start <= offset)).unwrap_or(u32::MAX)
     }
 
-    /// The first and the last line of a part.
+    /// First and last line of a node or range.
     pub fn lines_of(&self, part: impl Ranged) -> (u32, u32) {
         (self.line(part.start()), self.line(part.end()))
     }
 
-    /// Whether a line is in a part.
+    /// Whether a line is inside a node or range.
     pub fn is_in(&self, line: u32, part: impl Ranged) -> bool {
         let (first, last) = self.lines_of(part);
         (first..=last).contains(&line)
     }
 
-    /// All functions, also those in classes and functions, in order.
+    /// All functions, including methods and nested functions, in order.
     pub fn functions(&self) -> Vec<Function<'_>> {
         let mut found = Vec::new();
         collect(self.body(), None, &mut found);
@@ -112,23 +112,23 @@ impl Source {
         find.found
     }
 
-    /// What a statement is indented by.
+    /// Indentation of a statement.
     pub fn indentation(&self, statement: &Stmt) -> &str {
         let start = self.start_of_line(statement.start());
         let line = &self.text[start..];
         &line[..line.len() - line.trim_start_matches([' ', '\t']).len()]
     }
 
-    fn start_of_line(&self, place: TextSize) -> usize {
-        self.lines[self.lines.partition_point(|start| *start <= place.to_usize()) - 1]
+    fn start_of_line(&self, offset: TextSize) -> usize {
+        self.lines[self.lines.partition_point(|start| *start <= offset.to_usize()) - 1]
     }
 
-    fn end_of_line(&self, place: TextSize) -> usize {
-        let next = self.lines.partition_point(|start| *start <= place.to_usize());
+    fn end_of_line(&self, offset: TextSize) -> usize {
+        let next = self.lines.partition_point(|start| *start <= offset.to_usize());
         self.lines.get(next).copied().unwrap_or(self.text.len())
     }
 
-    /// Changes of it.
+    /// Starts a set of edits.
     pub fn edit(&self) -> Edits<'_> {
         Edits { source: self, changes: Vec::new() }
     }
@@ -167,7 +167,7 @@ fn collect<'a>(body: &'a [Stmt], class: Option<&'a ast::StmtClassDef>, found: &m
     }
 }
 
-/// Changes that are made at once. None of them may overlap another.
+/// Edits that are applied together and must not overlap.
 #[derive(Debug)]
 pub struct Edits<'a> {
     source: &'a Source,
@@ -175,14 +175,14 @@ pub struct Edits<'a> {
 }
 
 impl Edits<'_> {
-    /// Something else instead of a part.
+    /// Replaces a node or range.
     #[must_use]
     pub fn replace(mut self, part: impl Ranged, text: impl Into<String>) -> Self {
         self.changes.push((part.start().to_usize(), part.end().to_usize(), text.into()));
         self
     }
 
-    /// Lines before a statement, indented as it is.
+    /// Inserts lines before a statement, with its indentation.
     #[must_use]
     pub fn before(mut self, statement: &Stmt, lines: &[String]) -> Self {
         let start = self.source.start_of_line(statement.start());
@@ -192,7 +192,7 @@ impl Edits<'_> {
         self
     }
 
-    /// Lines after a statement, indented as it is.
+    /// Inserts lines after a statement, with its indentation.
     #[must_use]
     pub fn after(mut self, statement: &Stmt, lines: &[String]) -> Self {
         let end = self.source.end_of_line(statement.end());
@@ -205,7 +205,7 @@ impl Edits<'_> {
         self
     }
 
-    /// Puts statements that follow each other under a line such as `try:`, and lines after them.
+    /// Indents consecutive statements under a header such as `try:` and appends the lines of `tail`.
     #[must_use]
     pub fn wrap(mut self, statements: &[Stmt], header: &str, tail: &[String]) -> Self {
         let (Some(first), Some(last)) = (statements.first(), statements.last()) else { return self };
@@ -233,7 +233,7 @@ impl Edits<'_> {
         self
     }
 
-    /// `import name` at the top, unless it is there.
+    /// Adds `import name` at the top unless it exists.
     #[must_use]
     pub fn import(self, name: &str) -> Self {
         let is_there = self.source.body().iter().any(|statement| match statement {
@@ -245,7 +245,7 @@ impl Edits<'_> {
         if is_there { self } else { self.at_top(&format!("import {name}\n")) }
     }
 
-    /// `from module import name` at the top, unless it is there.
+    /// Adds `from module import name` at the top unless it exists.
     #[must_use]
     pub fn import_from(self, module: &str, name: &str) -> Self {
         let is_there = self.source.body().iter().any(|statement| match statement {
@@ -258,7 +258,7 @@ impl Edits<'_> {
         if is_there { self } else { self.at_top(&format!("from {module} import {name}\n")) }
     }
 
-    /// A line among the imports: before the first that is not of the future, else after the docstring.
+    /// Inserts a line before the first import that is not from `__future__`, or after the docstring.
     fn at_top(mut self, line: &str) -> Self {
         let body = self.source.body();
         let is_future = |statement: &Stmt| matches!(statement, Stmt::ImportFrom(import) if import.module.as_ref().is_some_and(|name| name.as_str() == "__future__"));
@@ -277,12 +277,12 @@ impl Edits<'_> {
                 None => (0, format!("{line}\n")),
             },
         };
-        // Several imports at one place stay in the order in which they were asked for.
+        // Several imports at one offset keep the order in which they were added.
         self.changes.push((at, at, text));
         self
     }
 
-    /// The new text; nothing if changes overlap, if nothing changes, or if the result does not parse.
+    /// Applies the edits; `None` if they overlap, change nothing, or produce a syntax error.
     pub fn finish(mut self) -> Option<String> {
         self.changes.sort_by_key(|(start, end, _)| (*start, *end));
         let mut text = String::with_capacity(self.source.text.len() + 256);
@@ -307,7 +307,7 @@ mod tests {
     const CART: &str = "\"\"\"Carts.\"\"\"\n\nimport os\n\n\nclass Cart:\n    def total(self, prices):\n        \"\"\"All.\"\"\"\n        text = \"\"\"a\n  b\"\"\"\n        return sum(prices) / len(prices)  # mean\n";
 
     #[test]
-    fn places_are_found_by_line_and_name() {
+    fn functions_and_statements_are_found_by_line_and_name() {
         let source = Source::parse(CART).unwrap();
         assert_eq!(source.function_at(11).unwrap().node.name.as_str(), "total");
         assert!(source.function("Cart.total").is_some());
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn statements_are_wrapped_and_texts_in_them_stay() {
+    fn statements_are_wrapped_and_multi_line_strings_keep_their_text() {
         let source = Source::parse(CART).unwrap();
         let function = source.function("Cart.total").unwrap();
         let body = source.after_docstring(function.node);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_parse_or_changes_nothing_is_no_change() {
+    fn overlapping_empty_and_invalid_edits_are_refused() {
         let source = Source::parse("x = 1\n").unwrap();
         assert_eq!(source.edit().finish(), None);
         assert_eq!(source.edit().replace(&source.body()[0], "x = = 1").finish(), None);

@@ -1,4 +1,4 @@
-//! What became of what each proposer said: who is worth asking first.
+//! Track records of the proposers, which decide the order in which they are asked.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use menace_store::{PatchRecord, PatchState};
 
 use crate::budget::Cost;
 
-/// Proposers by name.
+/// Track records by name of the proposer.
 #[derive(Debug, Default)]
 pub(crate) struct Tracks(BTreeMap<&'static str, Track>);
 
@@ -17,20 +17,20 @@ struct Track {
     gain: f64,
     cpu_seconds: f64,
     money: f64,
-    /// Of something it is not known what it cost.
+    /// Whether the cost of any proposal is unknown.
     is_unknown: bool,
 }
 
-/// A gain that nobody has measured yet.
+/// Assumed gain before any was measured.
 const USUAL_GAIN: f64 = 0.5;
-/// What a proposal costs to prove at least, in seconds of CPU time: nothing is free.
+/// Minimum cost of verifying a proposal, in seconds of CPU time; keeps the divisor above zero.
 const LEAST_SECONDS: f64 = 0.1;
 
 impl Tracks {
     pub(crate) fn note(&mut self, record: &PatchRecord) {
         let name = if record.proposer.starts_with("llm:") { "llm" } else { "transforms" };
         let track = self.0.entry(name).or_default();
-        // A cost that cannot be read has no money in it, and so is unknown.
+        // An unreadable cost has no price and counts as unknown.
         let cost: Cost = serde_json::from_value(record.cost.clone()).unwrap_or_default();
         track.tried += 1.0;
         track.cpu_seconds += cost.cpu_seconds;
@@ -44,8 +44,8 @@ impl Tracks {
         }
     }
 
-    /// What one more proposal is expected to bring for its cost. Of those that were never asked, half are expected to be kept,
-    /// and proving to be all that they cost. What costs nobody knows how much is asked last.
+    /// Expected gain per cost of the next proposal. A proposer without a track record is assumed to have half of its
+    /// proposals kept and to cost only their verification. A proposer with an unknown price is asked last.
     pub(crate) fn expected(&self, name: &str, price_per_cpu_second: f64) -> f64 {
         let track = self.0.get(name).copied().unwrap_or_default();
         if track.is_unknown {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_kept_more_often_for_less_goes_first() {
+    fn the_proposer_with_more_kept_proposals_per_cost_is_asked_first() {
         let mut tracks = Tracks::default();
         assert!((tracks.expected("llm", 1.0) - tracks.expected("transforms", 1.0)).abs() < 1e-12);
         let free = Cost { cpu_seconds: 1.0, money: Some(0.0), ..Cost::default() };

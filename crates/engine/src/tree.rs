@@ -1,5 +1,5 @@
-//! Where code is changed: never in the user's working tree. A branch in a worktree of its own has what is kept, and a copy of
-//! it what is tried.
+//! Git worktree of a run. The user's working tree is never changed: kept patches are commits on a branch in a separate
+//! worktree, and candidates are copies of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,13 +9,13 @@ use tokio::process::Command;
 
 use crate::workbench::EngineError;
 
-/// The code as it would be with a proposal. It is gone when this is.
+/// A copy of the code with a proposal applied. Dropping it removes the copy.
 pub(crate) struct Candidate {
     directory: tempfile::TempDir,
 }
 
 impl Candidate {
-    /// A copy of a directory with other texts in it, somewhere in `scratch`.
+    /// Copies a directory into `scratch` and overwrites `files`.
     pub(crate) fn of(
         root: &Path,
         scratch: &Path,
@@ -29,8 +29,8 @@ impl Candidate {
             tempfile::Builder::new().prefix("candidate-").tempdir_in(scratch).map_err(wrong(scratch))?;
         copy(root, directory.path()).map_err(wrong(root))?;
         for (path, text) in files {
-            let place = directory.path().join(path);
-            write(&place, text).map_err(wrong(&place))?;
+            let target = directory.path().join(path);
+            write(&target, text).map_err(wrong(&target))?;
         }
         Ok(Self { directory })
     }
@@ -40,52 +40,53 @@ impl Candidate {
     }
 }
 
-fn write(place: &Path, text: &str) -> std::io::Result<()> {
-    if let Some(directory) = place.parent() {
+fn write(target: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(directory) = target.parent() {
         std::fs::create_dir_all(directory)?;
     }
-    std::fs::write(place, text)
+    std::fs::write(target, text)
 }
 
-/// Directories that are no part of the code.
+/// Directories that are not copied.
 const LEFT_OUT: [&str; 4] = [".git", "__pycache__", "sandbox_data", ".ruff_cache"];
 
 fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
         let (name, kind) = (entry.file_name(), entry.file_type()?);
-        let place = to.join(&name);
+        let target = to.join(&name);
         if kind.is_symlink() {
-            std::os::unix::fs::symlink(std::fs::read_link(entry.path())?, &place)?;
+            std::os::unix::fs::symlink(std::fs::read_link(entry.path())?, &target)?;
         } else if kind.is_dir() {
             if !LEFT_OUT.iter().any(|left_out| name == *left_out) {
-                std::fs::create_dir(&place)?;
-                copy(&entry.path(), &place)?;
+                std::fs::create_dir(&target)?;
+                copy(&entry.path(), &target)?;
             }
         } else if kind.is_file() {
-            std::fs::copy(entry.path(), &place)?;
+            std::fs::copy(entry.path(), &target)?;
         }
     }
     Ok(())
 }
 
-/// A branch, checked out where nobody works.
+/// A branch, checked out in its own worktree.
 #[derive(Debug)]
 pub struct Worktree {
-    /// The repository of git that has the branch.
+    /// Git repository that has the branch.
     git: PathBuf,
-    /// Where it is checked out.
+    /// Directory of the worktree.
     checkout: PathBuf,
-    /// The part of it that is worked on.
+    /// Directory inside the worktree that is improved.
     root: PathBuf,
     branch: String,
-    /// The time of all commits: the same decisions make the same commits.
+    /// Time of all commits, fixed so that the same decisions produce the same commits.
     unix_seconds: i64,
 }
 
 impl Worktree {
-    /// A branch from what is committed in the repository around a directory, checked out in `checkout`. A directory that is in
-    /// no repository gets one of its own there, with all of its files. One that is there already is taken as it is.
+    /// Creates a branch at `HEAD` of the repository that contains `directory` and checks it out in `checkout`. A
+    /// directory outside any repository is copied into a new repository there. An existing checkout is reused
+    /// unchanged.
     pub async fn open(
         directory: &Path,
         checkout: &Path,
@@ -110,20 +111,20 @@ impl Worktree {
         if made.is_own() {
             made.begin_own(directory).await?;
         } else {
-            let place = checkout.display().to_string();
+            let target = checkout.display().to_string();
             git(&made.git, &["worktree", "prune"], &[]).await?;
             let exists = git(&made.git, &["rev-parse", "--verify", "--quiet", branch], &[]).await.is_ok();
             let arguments: &[&str] = if exists {
-                &["worktree", "add", "--quiet", "--force", &place, branch]
+                &["worktree", "add", "--quiet", "--force", &target, branch]
             } else {
-                &["worktree", "add", "--quiet", "-b", branch, &place, "HEAD"]
+                &["worktree", "add", "--quiet", "-b", branch, &target, "HEAD"]
             };
             git(&made.git, arguments, &[]).await?;
         }
         Ok(made)
     }
 
-    /// Where copies are made. What a killed run left there is removed when it is opened again.
+    /// Directory of the candidates. Leftovers of a killed run are removed when the worktree is opened.
     pub fn scratch(&self) -> PathBuf {
         self.checkout.with_file_name("candidates")
     }
@@ -137,7 +138,7 @@ impl Worktree {
         if scratch.exists() {
             std::fs::remove_dir_all(&scratch).map_err(wrong("remove"))?;
         }
-        std::fs::create_dir_all(&scratch).map_err(wrong("make"))
+        std::fs::create_dir_all(&scratch).map_err(wrong("create"))
     }
 
     fn is_own(&self) -> bool {
@@ -151,36 +152,36 @@ impl Worktree {
         copy(directory, &self.checkout).map_err(wrong)?;
         git(&self.checkout, &["init", "--quiet", "--initial-branch", &self.branch], &[]).await?;
         git(&self.checkout, &["add", "--all", "--force"], &[]).await?;
-        self.commit_staged("what was there").await?;
+        self.commit_staged("initial import").await?;
         Ok(())
     }
 
-    /// The code.
+    /// Directory of the code.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// The branch.
+    /// Name of the branch.
     pub fn branch(&self) -> &str {
         &self.branch
     }
 
-    /// The repository of git that has the branch.
+    /// Git repository that has the branch.
     pub fn home(&self) -> &Path {
         &self.git
     }
 
-    /// Writes files and commits them: the name of the commit.
+    /// Writes files and commits them; returns the hash of the commit.
     pub async fn commit(
         &self,
         files: &BTreeMap<String, String>,
         message: &str,
     ) -> Result<String, EngineError> {
         for (path, text) in files {
-            let place = self.root.join(path);
+            let target = self.root.join(path);
             let wrong =
-                |source| EngineError::File { doing: "write", path: place.display().to_string(), source };
-            write(&place, text).map_err(wrong)?;
+                |source| EngineError::File { doing: "write", path: target.display().to_string(), source };
+            write(&target, text).map_err(wrong)?;
             git(&self.root, &["add", "--", path], &[]).await?;
         }
         self.commit_staged(message).await
@@ -202,23 +203,23 @@ impl Worktree {
         self.head().await
     }
 
-    /// The last commit.
+    /// Hash of the last commit.
     pub async fn head(&self) -> Result<String, EngineError> {
         Ok(git(&self.checkout, &["rev-parse", "HEAD"], &[]).await?.trim().to_owned())
     }
 
-    /// Files of the part that is worked on that differ between two commits, from its root.
+    /// Paths below the root that differ between two commits.
     pub async fn changed(&self, from: &str, to: &str) -> Result<Vec<String>, EngineError> {
         let names = git(&self.root, &["diff", "--name-only", "--relative", from, to], &[]).await?;
         Ok(names.lines().map(str::to_owned).collect())
     }
 
-    /// Takes the branch back to a commit of it, and throws away what is not committed.
+    /// Resets the branch to one of its commits and discards uncommitted changes.
     pub async fn reset_to(&self, commit: &str) -> Result<(), EngineError> {
         git(&self.checkout, &["reset", "--quiet", "--hard", commit], &[]).await.map(drop)
     }
 
-    /// The messages of the commits of this branch that menace made, the newest first.
+    /// Messages of menace's commits on this branch, the newest first.
     pub async fn messages(&self) -> Result<Vec<String>, EngineError> {
         let log = git(&self.checkout, &["log", "--author=menace@localhost", "--format=%B%x00"], &[]).await?;
         Ok(log
@@ -228,15 +229,15 @@ impl Worktree {
             .collect())
     }
 
-    /// Removes the checkout. The branch stays, unless nothing was committed to it.
+    /// Removes the checkout. The branch is deleted only if it has no commits.
     pub async fn close(self, is_empty: bool) -> Result<(), EngineError> {
-        // It is empty but for what could not be removed, which nobody needs.
+        // Candidates that could not be removed are stale and may stay.
         drop(std::fs::remove_dir_all(self.scratch()));
         if self.is_own() {
             return Ok(());
         }
-        let place = self.checkout.display().to_string();
-        git(&self.git, &["worktree", "remove", "--force", &place], &[]).await?;
+        let target = self.checkout.display().to_string();
+        git(&self.git, &["worktree", "remove", "--force", &target], &[]).await?;
         if is_empty {
             git(&self.git, &["branch", "--quiet", "-D", &self.branch], &[]).await?;
         }
@@ -244,7 +245,7 @@ impl Worktree {
     }
 }
 
-/// Runs git in a directory: what it says on stdout.
+/// Runs git in a directory and returns its stdout.
 async fn git(
     directory: &Path,
     arguments: &[&str],
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_part_of_a_repository_is_changed_on_a_branch_and_the_users_files_stay() {
+    async fn a_subdirectory_is_changed_on_a_branch_and_the_users_files_stay() {
         let (home, work) = (repository().await, tempfile::tempdir().unwrap());
         let part = home.path().join("part");
         let checkout = work.path().join("tree");
@@ -302,20 +303,20 @@ mod tests {
         let kept = git(home.path(), &["show", "menace/r_1:part/cart.py"], &[]).await.unwrap();
         assert_eq!(kept, "x = 2\n");
         assert_eq!(git(home.path(), &["status", "--porcelain"], &[]).await.unwrap(), "");
-        // The same decisions make the same commits.
+        // The same decisions produce the same commits.
         git(home.path(), &["branch", "-D", "menace/r_1"], &[]).await.unwrap();
         let again = Worktree::open(&part, &checkout, "menace/r_1", 1_000_000_000).await.unwrap();
         assert_eq!(again.commit(&change(), "a change").await.unwrap(), first);
     }
 
     #[tokio::test]
-    async fn a_directory_without_git_gets_a_repository_of_its_own_and_an_empty_branch_goes() {
+    async fn a_directory_without_git_gets_its_own_repository_and_an_empty_branch_is_deleted() {
         let (plain, work) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         std::fs::write(plain.path().join("cart.py"), "x = 1\n").unwrap();
         let checkout = work.path().join("tree");
         let tree = Worktree::open(plain.path(), &checkout, "menace/r_2", 1).await.unwrap();
         tree.commit(&change(), "a change").await.unwrap();
-        assert_eq!(tree.messages().await.unwrap(), ["a change", "what was there"]);
+        assert_eq!(tree.messages().await.unwrap(), ["a change", "initial import"]);
         assert!(!plain.path().join(".git").exists());
         let home = repository().await;
         let other = Worktree::open(home.path(), &work.path().join("other"), "menace/r_3", 1).await.unwrap();
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candidate_has_the_change_and_goes() {
+    fn a_candidate_has_the_change_and_is_removed_when_dropped() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("cart.py"), "x = 1\n").unwrap();
         std::fs::create_dir(directory.path().join("__pycache__")).unwrap();

@@ -1,4 +1,4 @@
-//! What the loop needs from outside: somebody who reads code, makes calls and runs tests.
+//! Interface to the caller of the engine: scanning code, making calls and running tests.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,70 +11,70 @@ use menace_runner::{Execute, GivenStub, PlannedPreset, Source, SuiteOutcome};
 use menace_sandbox::SandboxError;
 use thiserror::Error;
 
-/// What went wrong around the loop. What code does is never an error.
+/// Failures of menace itself. A failure of the code under test is never an error.
 #[derive(Debug, Error)]
 pub enum EngineError {
-    /// Our machinery failed.
+    /// A sandbox failed.
     #[error("{0}")]
     Sandbox(#[from] SandboxError),
-    /// A run could not be made.
+    /// A run of calls failed.
     #[error("{0}")]
     Run(#[from] menace_runner::RunError),
-    /// What happened could not be written down.
+    /// The database failed.
     #[error("{0}")]
     Store(#[from] menace_store::StoreError),
-    /// A repository could not be read.
+    /// The repository could not be scanned.
     #[error("failed to read the repository: {0}")]
     Scan(String),
-    /// git refused.
+    /// A git command failed.
     #[error("git {command} failed: {problem}")]
     Git {
-        /// What was asked.
+        /// Arguments of git.
         command: String,
-        /// What it said.
+        /// Error output of git.
         problem: String,
     },
     /// A file could not be read or written.
     #[error("failed to {doing} {path}: {source}")]
     File {
-        /// What was tried.
+        /// Verb of the failed operation, such as `read`.
         doing: &'static str,
-        /// The file.
+        /// Path of the file.
         path: String,
-        /// Why not.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// Reads code, makes calls of it, runs its tests.
+/// Scans code, makes calls of it and runs its tests.
 #[async_trait]
 pub trait Workbench: Send + Sync {
-    /// Reads the repository in a directory.
+    /// Scans the repository in a directory.
     fn scan(&self, root: &Path) -> Result<Scan, EngineError>;
-    /// Somebody who makes calls of the code that is in the root of an inventory now.
+    /// Starts an executor for calls of the code that is in the root of an inventory now.
     async fn executor(&self, inventory: &Inventory) -> Result<Arc<dyn Execute>, EngineError>;
-    /// Runs test files of the code in a directory so many times, all of that within a time.
+    /// Runs test files `times` times, with one time limit for all runs.
     async fn tests(
         &self,
         inventory: &Inventory,
         files: &[String],
         (times, within): (usize, Duration),
     ) -> Result<Vec<SuiteOutcome>, EngineError>;
-    /// How many calls at once are worth it.
+    /// Useful number of concurrent calls.
     fn parallel(&self) -> usize;
 }
 
-/// How calls are planned.
+/// Options for planning calls.
 #[derive(Debug, Clone)]
 pub struct Calls {
-    /// What is done to them; the baseline first.
+    /// Presets; the baseline preset first.
     pub presets: Vec<PlannedPreset>,
-    /// Arguments that somebody gave.
+    /// Stubs given by the user.
     pub given: Vec<GivenStub>,
-    /// What the others are chosen from.
+    /// Source of the generated stubs.
     pub source: Source,
-    /// How long one may take.
+    /// Time limit of a call.
     pub timeout: Duration,
-    /// Only these modules, by path; none means all.
+    /// Paths of the modules to call; empty means all.
     pub modules: Vec<String>,
 }

@@ -1,6 +1,6 @@
-//! Chance without a state: the same question has the same answer for ever.
+//! Stateless random numbers: the same input gives the same number on every machine and in every version.
 
-/// A well mixed number (the last step of `SplitMix64`).
+/// Mixes the bits of a number (the output function of `SplitMix64`).
 pub fn mixed(state: u64) -> u64 {
     let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -8,7 +8,7 @@ pub fn mixed(state: u64) -> u64 {
     state ^ (state >> 31)
 }
 
-/// A number from 0 to below 1 from a mixed one.
+/// Converts a mixed number to a float in `0.0..1.0`.
 pub fn share(mixed: u64) -> f64 {
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
 }
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_are_spread_over_all_that_they_can_be() {
+    fn shares_are_uniform_between_0_and_1() {
         let shares: Vec<f64> = (0..10_000).map(|number| share(mixed(number))).collect();
         assert!(shares.iter().all(|share| (0.0..1.0).contains(share)));
         let mean = shares.iter().sum::<f64>() / 10_000.0;

@@ -1,4 +1,4 @@
-//! System calls that fail, take long or write something else on purpose.
+//! Fault rules: system calls that are made to fail, to take longer or to write corrupted bytes.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::settings::{Percent, SettingValue};
 
-/// Calls of one kind and what goes wrong with them.
+/// A kind of system call and the fault injected into it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultRule {
-    /// Which calls.
+    /// The kind of system call.
     pub call: FaultyCall,
-    /// What goes wrong.
+    /// The injected fault.
     pub fault: Fault,
-    /// With which share of them; chance depends on the seed and on how many such calls there were before.
+    /// Share of the calls that get the fault, 0…1; the choice depends on the seed and on the number of such calls before.
     #[serde(default = "all")]
     pub rate: f64,
-    /// The path of the file that it is about, with `*` for any part; without it any. A call without a path or file never
-    /// has one.
+    /// Pattern of file paths that the rule applies to, with `*` for any part; `None` for any path. A call without a path or
+    /// file never matches a pattern.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The descriptor that it is about; without it any.
+    /// File descriptor that the rule applies to; `None` for any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub descriptor: Option<i32>,
 }
@@ -32,22 +32,22 @@ fn all() -> f64 {
     1.0
 }
 
-/// What goes wrong.
+/// A fault of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fault {
-    /// It fails with this error and does nothing.
+    /// The call fails with this error and has no effect.
     Error(ErrorName),
-    /// It takes so much longer, in milliseconds.
+    /// The call takes this much longer, in milliseconds.
     DelayMs(u64),
-    /// Other bytes are written than those that were given; nobody is told.
+    /// The call succeeds, but writes other bytes than those given.
     Corrupt,
 }
 
-/// Kinds of calls, each with all its variants.
+/// Kinds of system calls, each with all its variants (`open` is also `openat` and `openat2`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "they are what their manual pages say")]
+#[expect(missing_docs, reason = "documented by their manual pages")]
 pub enum FaultyCall {
     Open,
     Read,
@@ -89,7 +89,7 @@ impl FaultyCall {
 /// Errors that calls can be made to fail with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-#[expect(missing_docs, reason = "they are what errno(3) says")]
+#[expect(missing_docs, reason = "documented by errno(3)")]
 pub enum ErrorName {
     Eio,
     Enospc,
@@ -136,21 +136,21 @@ impl ErrorName {
     }
 }
 
-/// What was made to go wrong.
+/// How often a rule matched and fired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct FaultCount {
     /// The rule.
     #[serde(flatten)]
     pub rule: FaultRule,
-    /// Calls that it is about.
+    /// Calls that the rule applies to.
     pub seen: u64,
-    /// Those with which something went wrong.
+    /// Calls of these that got the fault.
     pub fired: u64,
 }
 
-/// A text that is no rule.
+/// A text that is not a fault rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{text}' is no fault: {problem}")]
+#[error("invalid fault '{text}': {problem}")]
 pub struct FaultRuleError {
     text: String,
     problem: String,
@@ -178,19 +178,19 @@ impl FromStr for FaultRule {
             match part.split_once('=') {
                 Some(("rate", share)) => {
                     let share = Percent::parse(share)
-                        .ok_or_else(|| wrong(format!("rate is {}", Percent::accepted())))?;
+                        .ok_or_else(|| wrong(format!("rate must be {}", Percent::accepted())))?;
                     rule.rate = share.get() / 100.0;
                 }
                 Some(("path", path)) if path.starts_with(['/', '*']) => rule.path = Some(path.to_owned()),
-                Some(("path", _)) => return Err(wrong("a path begins with / or *".into())),
+                Some(("path", _)) => return Err(wrong("a path must start with / or *".into())),
                 Some(("fd", number)) => {
-                    rule.descriptor = Some(number.parse().map_err(|_| wrong("fd is a number".into()))?);
+                    rule.descriptor = Some(number.parse().map_err(|_| wrong("fd must be a number".into()))?);
                 }
-                _ => return Err(wrong(format!("'{part}' is none of rate=PERCENT, path=PATTERN, fd=NUMBER"))),
+                _ => return Err(wrong(format!("'{part}' is not rate=PERCENT, path=PATTERN or fd=NUMBER"))),
             }
         }
         if rule.fault == Fault::Corrupt && rule.call != FaultyCall::Write {
-            return Err(wrong("only what is written can be corrupted".into()));
+            return Err(wrong("only write can be corrupted".into()));
         }
         Ok(rule)
     }
@@ -199,7 +199,7 @@ impl FromStr for FaultRule {
 fn read_call(name: &str) -> Result<FaultyCall, String> {
     let known = FaultyCall::ALL.iter().find(|(_, known)| *known == name).map(|(call, _)| *call);
     let names: Vec<&str> = FaultyCall::ALL.iter().map(|(_, name)| *name).collect();
-    known.ok_or_else(|| format!("'{name}' is none of {}", names.join(", ")))
+    known.ok_or_else(|| format!("'{name}' is not one of {}", names.join(", ")))
 }
 
 fn read_fault(text: &str) -> Result<Fault, String> {
@@ -219,7 +219,7 @@ fn read_fault(text: &str) -> Result<Fault, String> {
         _ => {
             let names: Vec<&str> = ErrorName::ALL.iter().map(|(_, name, _)| *name).collect();
             Err(format!(
-                "'{text}' is no time of at most an hour, not corrupt, and none of {}",
+                "'{text}' is not a delay of at most an hour, corrupt, or one of {}",
                 names.join(", ")
             ))
         }
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules_are_read_as_they_are_written() {
+    fn rules_round_trip() {
         for text in [
             "write=EIO",
             "write=corrupt,rate=10%,path=/workspace/*",
@@ -271,16 +271,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_rule_is_refused_with_what_would_be_one() {
+    fn errors_name_the_accepted_values() {
         for (text, problem) in [
             ("write", "expected CALL="),
-            ("wirte=EIO", "none of open, read"),
-            ("write=EWHAT", "none of EIO"),
+            ("wirte=EIO", "not one of open, read"),
+            ("write=EWHAT", "one of EIO"),
             ("write=2h", "an hour"),
-            ("read=corrupt", "only what is written"),
+            ("read=corrupt", "only write"),
             ("write=EIO,rate=200%", "0 to 100"),
-            ("write=EIO,path=x", "begins with"),
-            ("write=EIO,often", "none of rate="),
+            ("write=EIO,path=x", "must start with"),
+            ("write=EIO,often", "not rate="),
         ] {
             let error = text.parse::<FaultRule>().unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");

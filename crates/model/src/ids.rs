@@ -1,4 +1,4 @@
-//! Names of runs and calls: short, sortable by time, and a call says which run it belongs to.
+//! Ids of runs and calls: short and sortable by time; the id of a call contains the id of its run.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,16 +8,17 @@ use thiserror::Error;
 
 /// Crockford's alphabet in lower case: no letter looks like a digit.
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-/// Characters of the time in milliseconds, and of chance.
+/// Characters of the time in milliseconds.
 const TIME: usize = 10;
+/// Characters of the random part.
 const CHANCE: usize = 4;
 
-/// A run: `r_` and when it began.
+/// Id of a run: `r_`, its start time and random digits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RunId(String);
 
-/// One call of a run: `c_`, the run, and its number there.
+/// Id of a call: `c_`, its run and its number in the run.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CallId {
@@ -25,26 +26,26 @@ pub struct CallId {
     number: u64,
 }
 
-/// A text that is no id.
+/// A text that is not an id.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum IdError {
     /// Not the id of a run.
-    #[error("{0:?} is not the id of a run\nhint: one looks like r_01kbz7q3m9x4vt; menace show lists them")]
+    #[error("{0:?} is not a run id\nhint: run ids look like r_01kbz7q3m9x4vt; list them with 'menace show'")]
     Run(String),
     /// Not the id of a call.
     #[error(
-        "{0:?} is not the id of a call\nhint: one looks like c_01kbz7q3m9x4vt_3f; menace show RUN lists them"
+        "{0:?} is not a call id\nhint: call ids look like c_01kbz7q3m9x4vt_3f; list them with 'menace show RUN --calls'"
     )]
     Call(String),
 }
 
 impl RunId {
-    /// The id of a run that begins now. Both arguments are given so that the same ones give the same id.
+    /// Creates the id of a run. The time and the random number are arguments, so the same ones give the same id.
     pub fn new(unix_ms: u64, chance: u64) -> Self {
         Self(encoded(unix_ms, TIME) + &encoded(chance, CHANCE))
     }
 
-    /// One of its calls.
+    /// The id of one of its calls.
     pub fn call(&self, number: u64) -> CallId {
         CallId { run: self.clone(), number }
     }
@@ -146,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_read_as_they_are_written_and_sort_by_time() {
+    fn ids_round_trip_and_sort_by_time() {
         let run = RunId::new(1_763_251_200_000, 77);
         assert_eq!(run.to_string().parse(), Ok(run.clone()));
         for number in [0, 1, 31, 32, 123_456_789] {
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn malformed_ids_are_rejected() {
         for wrong in ["", "r_", "r_01kbz7q3m9x4v", "r_01kbz7q3m9x4vu", "c_01kbz7q3m9x4vt_3f", "42"] {
             wrong.parse::<RunId>().unwrap_err();
         }

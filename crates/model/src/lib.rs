@@ -1,4 +1,4 @@
-//! The words every menace crate shares: settings, the inventory of a repository, diagnostics.
+//! Types shared by every menace crate: settings, the inventory of a repository, presets, calls, sandboxes, networks.
 //!
 //! Nothing here does IO and nothing here depends on a sibling crate, so every other crate may depend on it.
 //!

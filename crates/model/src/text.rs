@@ -1,11 +1,11 @@
-//! Patterns with stars.
+//! Matching of text and paths against patterns with `*`.
 
-/// Whether a text fits a pattern, in which `*` stands for anything.
+/// Whether a text matches a pattern in which `*` stands for any text.
 pub fn fits(pattern: &str, text: &str) -> bool {
     matches(&tokens(pattern, false), text.as_bytes())
 }
 
-/// Whether a path fits a pattern, in which `*` stands for anything between slashes and `**` for anything.
+/// Whether a path matches a pattern in which `*` stands for any text without a slash and `**` for any text.
 pub fn fits_path(pattern: &str, path: &str) -> bool {
     matches(&tokens(pattern, true), path.as_bytes())
 }
@@ -13,7 +13,7 @@ pub fn fits_path(pattern: &str, path: &str) -> bool {
 #[derive(Clone, Copy)]
 enum Token {
     Byte(u8),
-    /// Any bytes but slashes.
+    /// Any bytes except slashes.
     Segment,
     Anything,
 }
@@ -34,9 +34,9 @@ fn tokens(pattern: &str, is_path: bool) -> Vec<Token> {
     tokens
 }
 
-/// Tries all ways at once, so that many stars cost no more than few.
+/// Matches by dynamic programming in time pattern length × text length, however many stars there are.
 fn matches(tokens: &[Token], text: &[u8]) -> bool {
-    // Whether the tokens so far fit the first so many bytes.
+    // `fits[n]`: the tokens so far match the first `n` bytes.
     let mut fits = vec![false; text.len() + 1];
     fits[0] = true;
     for token in tokens {
@@ -50,8 +50,8 @@ fn matches(tokens: &[Token], text: &[u8]) -> bool {
             Token::Segment | Token::Anything => {
                 next[0] = fits[0];
                 for (at, seen) in text.iter().enumerate() {
-                    let goes_on = matches!(token, Token::Anything) || *seen != b'/';
-                    next[at + 1] = fits[at + 1] || (next[at] && goes_on);
+                    let may_extend = matches!(token, Token::Anything) || *seen != b'/';
+                    next[at + 1] = fits[at + 1] || (next[at] && may_extend);
                 }
             }
         }
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stars_stand_for_what_they_should() {
+    fn stars_match_text_and_path_segments() {
         assert!(fits("*.example.com", "a.b.example.com") && !fits("*.example.com", "example.com"));
         assert!(fits("Bearer *", "Bearer x/y") && fits("*", "") && !fits("a", "ab"));
         assert!(fits_path("/v1/*/items", "/v1/7/items") && !fits_path("/v1/*/items", "/v1/7/8/items"));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn many_stars_do_not_take_for_ever() {
+    fn many_stars_stay_fast() {
         assert!(!fits(&"*a".repeat(30), &"a".repeat(20_000).replace('a', "b")));
     }
 }

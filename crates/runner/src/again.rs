@@ -1,4 +1,4 @@
-//! What failed is looked at again: whether it fails each time, and with what least input.
+//! Reruns of failing calls: whether a failure repeats, and the smallest input that triggers it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::repetitions::{Repetition, Repetitions};
 use crate::report::{Failure, RunReport, Shown};
 use crate::run::{Ledger, Recorded, RunError, RunOptions, Surroundings};
 
-/// Makes every failure once more and its input smaller, several at once. What does not fail again is flaky.
+/// Reruns every failure and shrinks its input, several concurrently. A failure that does not repeat is flaky.
 pub(crate) async fn look_again(
-    surroundings: &Surroundings<'_>,
+    context: &Surroundings<'_>,
     report: &mut RunReport,
     (plan, planning): (&Plan, &Planning<'_>),
     options: &RunOptions,
@@ -32,39 +32,39 @@ pub(crate) async fn look_again(
         waiting
             .push_back(Suspect::new(number, failure, |number| plan.call(number, planning, options.timeout)));
     }
-    // What is waited for comes last: it goes on meanwhile.
+    // Failures whose rerun is already running come last, so that the rerun can finish meanwhile.
     waiting
         .make_contiguous()
         .sort_by_key(|suspect| suspect.first().is_some_and(|number| repetitions.has(number)));
-    surroundings.progress.shrinking(waiting.len());
+    context.progress.shrinking(waiting.len());
     let mut under_way = JoinSet::new();
-    let mut looked_at = BTreeMap::new();
+    let mut results = BTreeMap::new();
     loop {
-        while under_way.len() < options.parallel && !*surroundings.stop.borrow() {
+        while under_way.len() < options.parallel && !*context.stop.borrow() {
             let Some(suspect) = waiting.pop_front() else { break };
-            let executor = Arc::clone(surroundings.executor);
-            // One that another run has looked at already is only made once more.
-            let is_known = suspect.calls.iter().any(|(_, call)| surroundings.ledger.carried(call).is_some());
-            let calls = if is_known { 0 } else { options.shrinking / suspect.dearness() };
-            let is_settled = suspect.is_known_not_to_end(surroundings.ledger);
+            let executor = Arc::clone(context.executor);
+            // A failure that another run has already shrunk is only rerun.
+            let is_known = suspect.calls.iter().any(|(_, call)| context.ledger.carried(call).is_some());
+            let calls = if is_known { 0 } else { options.shrinking / suspect.cost_factor() };
+            let is_settled = suspect.has_timed_out_repeatedly(context.ledger);
             let repetition = suspect.first().and_then(|number| repetitions.take(number));
             under_way.spawn(async move {
                 let (began, number, name) = (Instant::now(), suspect.number, suspect.name());
-                let seen = suspect.look_at(&executor, (calls, is_settled), repetition).await;
-                tracing::debug!("{name}: looked at again in {} ms", began.elapsed().as_millis());
-                (number, seen)
+                let result = suspect.rerun(&executor, (calls, is_settled), repetition).await;
+                tracing::debug!("{name}: reran in {} ms", began.elapsed().as_millis());
+                (number, result)
             });
         }
         let Some(finished) = under_way.join_next().await else { break };
-        let (number, seen) = finished.map_err(lost)?;
-        looked_at.insert(number, seen?);
-        surroundings.progress.shrunk();
+        let (number, result) = finished.map_err(lost)?;
+        results.insert(number, result?);
+        context.progress.shrunk();
     }
-    for (number, seen) in looked_at {
-        match seen {
+    for (number, result) in results {
+        match result {
             Seen::Again(mut failure, call, outcome) => {
                 let made = [Recorded { number, call: *call, outcome: *outcome }];
-                surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
+                context.ledger.record(&made).await.map_err(RunError::Ledger)?;
                 let [Recorded { number, call, outcome }] = made;
                 failure.show(Shown { number, call, verdict: outcome.verdict });
                 report.failures.push(*failure);
@@ -77,22 +77,23 @@ pub(crate) async fn look_again(
 
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
 fn lost(error: tokio::task::JoinError) -> SandboxError {
-    SandboxError::Protocol(format!("a failure was lost: {error}"))
+    SandboxError::Protocol(format!("a rerun task failed: {error}"))
 }
 
-/// Ten times as much was measured; but what is small enough to be read is worth something.
-const DEARER: usize = 4;
+/// Cost of a call with a network relative to an ordinary one. The measured ratio is 10; a lower factor leaves enough
+/// calls to shrink inputs to a readable size.
+const NETWORK_COST_FACTOR: usize = 4;
 
-/// A failure that is looked at again: the call that shows it, and calls of other cells that would.
+/// A failure to rerun: the call that shows it, and calls of other cells that failed in the same way.
 struct Suspect {
     number: u64,
     calls: Vec<(Failure, Call)>,
 }
 
 enum Seen {
-    /// It fails again, and this is the smallest call that does.
+    /// The failure repeats; this is the smallest call that triggers it.
     Again(Box<Failure>, Box<Call>, Box<CallOutcome>),
-    /// Something else came of it.
+    /// The rerun had another outcome.
     Flaky(Box<Failure>),
 }
 
@@ -108,9 +109,9 @@ impl Suspect {
         Self { number, calls: std::iter::once(failure).chain(others).map(with_count).collect() }
     }
 
-    /// How many ordinary calls one of it costs: one that asks others has a network with mocks of its own.
-    fn dearness(&self) -> usize {
-        if self.calls.iter().any(|(_, call)| call.needs_world) { DEARER } else { 1 }
+    /// Cost of one of its calls in ordinary calls: a call that uses the network has its own network with mocks.
+    fn cost_factor(&self) -> usize {
+        if self.calls.iter().any(|(_, call)| call.needs_world) { NETWORK_COST_FACTOR } else { 1 }
     }
 
     /// The number of the call that shows it.
@@ -118,8 +119,8 @@ impl Suspect {
         self.calls.first().map(|(failure, _)| failure.number)
     }
 
-    /// Makes it once more, unless that is settled, and its input smaller with so many calls.
-    async fn look_at(
+    /// Reruns the failure, unless that is settled, and shrinks its input with at most `calls` calls.
+    async fn rerun(
         mut self,
         executor: &Arc<dyn Execute>,
         (calls, is_settled): (usize, bool),
@@ -146,7 +147,7 @@ impl Suspect {
                 }
             }
         }
-        // There is at least the call that showed it.
+        // There is at least the call that showed the failure.
         Ok(Seen::Flaky(Box::new(differs.expect("a failure has a call"))))
     }
 }
@@ -158,22 +159,19 @@ impl Suspect {
         })
     }
 
-    /// Whether several calls did not end, or one of them twice, so that waiting for it once more says no more.
-    fn is_known_not_to_end(&self, ledger: &dyn Ledger) -> bool {
+    /// Whether several calls timed out, or one of them timed out twice, so that another rerun adds no information.
+    fn has_timed_out_repeatedly(&self, ledger: &dyn Ledger) -> bool {
         self.calls.first().is_some_and(|(failure, call)| {
             failure.kind == OutcomeKind::Timeout && (failure.count > 1 || ledger.did_not_end_twice(call))
         })
     }
 }
 
-/// A failure of which something else came when it was made again.
+/// A failure whose rerun had another outcome.
 fn flaky(mut failure: Failure, verdict: &Verdict) -> Failure {
     let now = verdict.message().map_or_else(String::new, |message| format!(": {message}"));
     failure.kind = OutcomeKind::Flaky;
-    failure.message = format!(
-        "it was {}, and {} when it was repeated{now}",
-        failure.verdict.kind.name(),
-        verdict.kind.name()
-    );
+    failure.message =
+        format!("was {}, then {} when repeated{now}", failure.verdict.kind.name(), verdict.kind.name());
     failure
 }

@@ -1,4 +1,4 @@
-//! One call with everything that is needed to make it, now or again.
+//! One call with everything that is needed to make it, or to replay it.
 
 use std::time::Duration;
 
@@ -17,43 +17,43 @@ use crate::world::{ACROSS, world_of};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is one thing that is different about a call")]
 pub struct Call {
-    /// As Python imports it.
+    /// Module name, as Python imports it.
     pub module: String,
-    /// The section, as its qualified name in the module.
+    /// Qualified name of the section in the module.
     pub function: String,
-    /// The file, from the root of the repository.
+    /// Path of the file, relative to the root of the repository.
     pub path: String,
-    /// Where the section begins.
+    /// First line of the section.
     pub line: u32,
     /// Exceptions that its docstring declares.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared: Vec<String>,
-    /// With what.
+    /// Arguments of the call.
     pub stub: Stub,
-    /// The chance of the call itself.
+    /// Seed of the call itself.
     pub seed: u64,
-    /// What is done to it.
+    /// Stress profile of the call.
     pub circumstances: Circumstances,
-    /// How long it may take in all.
+    /// Timeout of the whole call, the import included.
     pub timeout_ms: u64,
-    /// Its docstring has examples, and they are run instead of a call.
+    /// Run the examples of the docstring instead of a call.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub examples: bool,
-    /// It is made again and again, across a window in which things go wrong.
+    /// Repeat the call across a window in which the network is faulty.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub across: bool,
-    /// Fields that its module reads from answers.
+    /// Fields that its module reads from responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads: Vec<String>,
-    /// It is known to look for the world around it.
+    /// The section is known to use the network.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_world: bool,
-    /// The lines that it reaches are noted.
+    /// Record the lines that the call reaches.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub covers: bool,
 }
 
-/// Whether a section is known to look for the world around it.
+/// Whether a section is known to use the network.
 pub(crate) fn needs_world(target: &Target) -> bool {
     target.section.effects.contains(&Effect::Network)
 }
@@ -62,12 +62,12 @@ impl Call {
     /// A call of a target.
     pub fn new(
         target: &Target,
-        circumstances: &Circumstances,
+        profile: &Circumstances,
         stub: Stub,
         seed: u64,
         usual_timeout: Duration,
     ) -> Self {
-        let timeout = circumstances.timeout(usual_timeout);
+        let timeout = profile.timeout(usual_timeout);
         Self {
             module: target.module.clone(),
             function: target.section.name.clone(),
@@ -76,7 +76,7 @@ impl Call {
             declared: target.section.raises.clone(),
             stub,
             seed,
-            circumstances: circumstances.clone(),
+            circumstances: profile.clone(),
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             examples: false,
             across: false,
@@ -91,12 +91,12 @@ impl Call {
         format!("{}:{}", self.module, self.function)
     }
 
-    /// As an executor takes it.
+    /// The call in the form that an executor takes.
     pub fn spec(&self) -> CallSpec {
         self.spec_of(self.request())
     }
 
-    /// The same, and the harness shows the whole traceback.
+    /// As `spec`, with the whole traceback from the harness.
     pub fn spec_with_traceback(&self) -> CallSpec {
         let mut request = self.request();
         request["traceback"] = true.into();

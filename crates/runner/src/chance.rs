@@ -1,13 +1,14 @@
-//! Chance that is the same each time: a plan follows from its seed, on every machine and with every version of menace.
+//! Seeded random numbers: a plan derives from its seed, identically on every machine and with every version of
+//! menace.
 
-/// A stream of numbers. The algorithm is `SplitMix64`, which is in use since 2014 and will not change under us.
+/// A stream of random numbers. The algorithm is `SplitMix64`, which has been in use since 2014 and will not change.
 #[derive(Debug, Clone)]
 pub struct Chance {
     state: u64,
 }
 
 impl Chance {
-    /// The stream of a seed and of what it is for: streams for different things are independent.
+    /// Creates the stream of a seed and a purpose. Streams for different purposes are independent.
     pub fn new(seed: u64, purpose: &[&str]) -> Self {
         // FNV-1a: small, fixed, and good enough to tell purposes apart.
         let mut state = 0xcbf2_9ce4_8422_2325_u64 ^ seed;
@@ -26,7 +27,7 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below this one; 0 if there is none.
+    /// A number below `end`; 0 if `end` is 0.
     pub fn below(&mut self, end: usize) -> usize {
         if end == 0 {
             return 0;
@@ -37,18 +38,18 @@ impl Chance {
         drawn
     }
 
-    /// A number between these, both included.
+    /// A number between `least` and `most`, both included.
     pub fn between(&mut self, least: i64, most: i64) -> i64 {
         let span = usize::try_from(most.saturating_sub(least).saturating_add(1)).unwrap_or(usize::MAX);
         least.saturating_add(i64::try_from(self.below(span)).unwrap_or(i64::MAX))
     }
 
-    /// True once in so many times.
+    /// True with a probability of one in `count`.
     pub fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
 
-    /// One of several, if there is one.
+    /// A random element of a slice; `None` if the slice is empty.
     pub fn pick<'a, T>(&mut self, among: &'a [T]) -> Option<&'a T> {
         among.get(self.below(among.len()))
     }
@@ -59,16 +60,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_seed_means_the_same_for_ever() {
-        let mut chance = Chance::new(7, &["a", "b"]);
+    fn a_seed_always_gives_the_same_numbers() {
+        let mut random = Chance::new(7, &["a", "b"]);
         assert_eq!(
-            [chance.number(), chance.number()],
+            [random.number(), random.number()],
             [7_134_636_036_775_426_466, 12_179_860_148_636_573_254]
         );
     }
 
     #[test]
-    fn purposes_have_streams_of_their_own() {
+    fn each_purpose_has_its_own_stream() {
         let first = |purpose: &[&str]| Chance::new(7, purpose).number();
         assert_ne!(first(&["a", "b"]), first(&["ab"]));
         assert_ne!(first(&["a"]), Chance::new(8, &["a"]).number());
@@ -76,11 +77,11 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_within_their_ends() {
-        let mut chance = Chance::new(1, &[]);
-        let drawn: Vec<i64> = (0..1000).map(|_| chance.between(-2, 2)).collect();
+    fn numbers_stay_within_their_bounds() {
+        let mut random = Chance::new(1, &[]);
+        let drawn: Vec<i64> = (0..1000).map(|_| random.between(-2, 2)).collect();
         assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&-2), Some(&2)));
-        assert_eq!(chance.below(0), 0);
-        assert_eq!(chance.pick::<u8>(&[]), None);
+        assert_eq!(random.below(0), 0);
+        assert_eq!(random.pick::<u8>(&[]), None);
     }
 }

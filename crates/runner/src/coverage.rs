@@ -1,4 +1,4 @@
-//! Which lines of modules calls reached.
+//! Lines of modules that calls reached.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,20 @@ use serde::Serialize;
 use crate::outcome::CallOutcome;
 use crate::target::Target;
 
-/// How much of a module was reached.
+/// Coverage of one module.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModuleCoverage {
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// Lines of its sections that can be reached.
+    /// Executable lines of its sections.
     pub executable: usize,
-    /// Of them.
+    /// Executable lines that were reached.
     pub reached: usize,
-    /// The share.
+    /// Share of executable lines that were reached.
     pub share: f64,
 }
 
-/// The coverage of each module that has lines in sections that can be called.
+/// Coverage of each module that has executable lines in callable sections.
 pub(crate) fn coverage(targets: &[Target], outcomes: &[CallOutcome]) -> Vec<ModuleCoverage> {
     let mut executable: BTreeMap<&str, BTreeSet<u64>> = BTreeMap::new();
     for target in targets {

@@ -1,4 +1,4 @@
-//! Asking the harness what sections take: once for each module.
+//! Descriptions of sections by the harness, one request for each module.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 use crate::execute::Execute;
 use crate::target::Target;
 
-/// The import of a module may take a while, but not for ever.
+/// Timeout of the import of a module.
 const LONGEST_IMPORT: Duration = Duration::from_secs(20);
 
-/// Fills in what the harness says about each target.
+/// Fills in the harness's description of each target.
 pub async fn describe(executor: &Arc<dyn Execute>, targets: &mut [Target]) -> Result<(), SandboxError> {
     let mut by_module: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, target) in targets.iter().enumerate() {
@@ -34,37 +34,37 @@ pub async fn describe(executor: &Arc<dyn Execute>, targets: &mut [Target]) -> Re
     }
     while let Some(answered) = asked.join_next().await {
         let (indices, outcome) =
-            answered.map_err(|error| SandboxError::Protocol(format!("asking a module failed: {error}")))?;
+            answered.map_err(|error| SandboxError::Protocol(format!("a describe task failed: {error}")))?;
         let outcome = outcome?;
         let answer = outcome.returned.clone().unwrap_or_default();
         for index in indices {
             let target = &mut targets[index];
             target.described = Some(match answer["sections"].get(&target.section.name) {
-                Some(described) => understood(described),
-                None => Described::Missing { missing: why_not(&answer, &outcome) },
+                Some(described) => parse_description(described),
+                None => Described::Missing { missing: missing_reason(&answer, &outcome) },
             });
         }
     }
     Ok(())
 }
 
-fn understood(described: &Value) -> Described {
+fn parse_description(described: &Value) -> Described {
     serde_json::from_value(described.clone()).unwrap_or_else(|error| Described::Missing {
-        missing: format!("what the harness says about it cannot be understood: {error}"),
+        missing: format!("failed to parse its description: {error}"),
     })
 }
 
-fn why_not(answer: &Value, outcome: &menace_sandbox::native::RawOutcome) -> String {
+fn missing_reason(answer: &Value, outcome: &menace_sandbox::native::RawOutcome) -> String {
     if outcome.timed_out {
-        return "the import of its module does not end".into();
+        return "the import of its module timed out".into();
     }
     match (&answer["error"]["exception"], outcome.signal, outcome.exit_code) {
         (Value::String(exception), _, _) => {
             let message = answer["error"]["message"].as_str().unwrap_or_default();
-            format!("its module cannot be imported: {exception}: {message}")
+            format!("failed to import its module: {exception}: {message}")
         }
-        (_, Some(signal), _) => format!("the import of its module ends with signal {signal}"),
-        (_, None, Some(code)) => format!("the import of its module leaves the process with exit code {code}"),
-        _ => "the import of its module ends without a word".into(),
+        (_, Some(signal), _) => format!("the import of its module was killed by signal {signal}"),
+        (_, None, Some(code)) => format!("the import of its module exited with code {code}"),
+        _ => "the import of its module ended without an answer".into(),
     }
 }

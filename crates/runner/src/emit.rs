@@ -1,4 +1,4 @@
-//! A failure as a test of pytest that fails today for the same reason.
+//! Export of a failure as a pytest test that fails today for the same reason.
 
 use std::fmt::Write as _;
 
@@ -8,20 +8,21 @@ use menace_sandbox::native::CallLimits;
 
 use crate::call::Call;
 
-/// A test that fails as long as the call does; nothing for what only a sandbox can show: limits on CPU, memory and disk, and
-/// what it forbids.
+/// Creates a test that fails as long as the call does. `None` for failures that only a sandbox can show: limits on
+/// CPU, memory and disk, and denied operations.
 pub fn test_of(call: &Call, kind: OutcomeKind, reason: &str) -> Option<String> {
     regression_test_of(call, kind, reason, None)
 }
 
-/// A test that fails as long as the call does, and passes if it is refused with this exception, or ends well if there is none.
+/// Creates a test that fails as long as the call does, and passes if the call raises the exception `refused`, or
+/// returns if `refused` is `None`.
 pub fn regression_test_of(
     call: &Call,
     kind: OutcomeKind,
     reason: &str,
     refused: Option<&str>,
 ) -> Option<String> {
-    // Threads of such a test would each have an object of their own, and the failure is about one that they share.
+    // Threads of such a test would each have their own object, and the failure is about one that they share.
     let shares_object = call.circumstances.burst.is_some() && call.stub.owner.is_some();
     if call.circumstances.limits != CallLimits::default() || shares_object {
         return None;
@@ -64,7 +65,7 @@ pub fn regression_test_of(
     Some(file)
 }
 
-/// The call, which is refused.
+/// Body of a test in which the call must raise the exception.
 fn refusal(exception: &str) -> String {
     let name = exception.rsplit('.').next().unwrap_or(exception);
     format!(
@@ -76,7 +77,7 @@ fn refusal(exception: &str) -> String {
 
 const SETTLE: &str = "\
 def settle(value):
-    \"\"\"Waits for what is awaited and takes what is yielded.\"\"\"
+    \"\"\"Awaits a coroutine or drains a generator.\"\"\"
     if inspect.iscoroutine(value):
         return asyncio.run(value)
     if inspect.isgenerator(value):
@@ -132,12 +133,12 @@ fn burst(call: &Call, needs: &mut Needs) -> String {
 }
 
 fn within(call: &Call, needs: &mut Needs) -> String {
-    // A process of its own, since what does not end may not let go of the interpreter either.
+    // In a separate process, because a call that does not end may not release the interpreter lock either.
     needs.imports.insert("multiprocessing".into());
     let seconds = call.circumstances.within_ms.unwrap_or(call.timeout_ms) as f64 / 1e3;
     format!(
         "    process = multiprocessing.get_context(\"fork\").Process(target=call, daemon=True)\n    process.start()\n    \
          process.join({seconds:?})\n    is_late = process.is_alive()\n    process.kill()\n    \
-         assert not is_late, \"it did not end within {seconds} s\"\n"
+         assert not is_late, \"timed out after {seconds} s\"\n"
     )
 }

@@ -1,4 +1,4 @@
-//! Who makes the calls.
+//! The executor of calls, and its implementation by local zygotes.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,20 +6,20 @@ use std::pin::Pin;
 use menace_sandbox::SandboxError;
 use menace_sandbox::native::{CallSpec, RawOutcome, Zygotes};
 
-/// Something that makes isolated calls: on this machine, or on another.
+/// Executor of isolated calls, on this machine or on another.
 pub trait Execute: Send + Sync {
-    /// Makes a call. What the code does is an outcome, never an error.
+    /// Makes a call. A failure of the called code is an outcome, never an error.
     fn execute<'a>(
         &'a self,
         call: &'a CallSpec,
     ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>>;
 
-    /// Makes calls of one module under the same limits, which may share its import as long as nobody can tell. What
-    /// came of them is in their order.
+    /// Makes calls of one module under the same limits, which may share its import as long as the sharing has no
+    /// observable effect. The outcomes are in the order of the calls.
     fn execute_batch<'a>(&'a self, module: &'a str, calls: &'a [CallSpec]) -> Outcomes<'a>;
 }
 
-/// What came of several calls.
+/// Future of the outcomes of a batch.
 pub type Outcomes<'a> = Pin<Box<dyn Future<Output = Result<Vec<RawOutcome>, SandboxError>> + Send + 'a>>;
 
 impl Execute for Zygotes {

@@ -1,4 +1,4 @@
-//! From what was seen to what it is called.
+//! Classification of raw outcomes.
 
 use menace_model::calls::{Facts, OutcomeKind};
 use menace_model::network::{DirectionCounts, FlowRequest};
@@ -13,18 +13,17 @@ use crate::stubs::Stub;
 /// `ENOSPC`.
 const DISK_FULL: i32 = 28;
 
-/// Exceptions that say that an argument is not what was expected.
+/// Exceptions that reject an argument.
 const COMPLAINTS: [&str; 5] = ["TypeError", "AttributeError", "ValueError", "KeyError", "IndexError"];
 
-/// What the sandbox says when it forbids something: not permitted, no access, no such system call, a read-only file
-/// system, no way to the network.
+/// Error numbers with which the sandbox denies an operation: `EPERM`, `EACCES`, `EROFS`, `ENOSYS`, `ENETUNREACH`.
 const REFUSALS: [i32; 5] = [1, 13, 30, 38, 101];
 
-/// Judges the outcome of a call.
+/// Classifies the outcome of a call.
 pub fn judge(raw: &RawOutcome, call: &Call) -> Verdict {
     let verdict = judge_result(raw, call);
-    // A call that fails has to be explained, whatever was done to it.
-    if verdict.kind.is_success() && !has_happened(raw, call) {
+    // A failure counts even without evidence that the fault fired.
+    if verdict.kind.is_success() && !has_evidence(raw, call) {
         return Verdict {
             kind: OutcomeKind::Void,
             reason: Some(not_happened(&call.circumstances.proofs)),
@@ -44,46 +43,46 @@ fn judge_result(raw: &RawOutcome, call: &Call) -> Verdict {
         value: answer.and_then(|answer| answer["value"].as_str()).map(str::to_owned),
     };
     if raw.timed_out {
-        return verdict(OutcomeKind::Timeout, Some(format!("it did not end within {} ms", call.timeout_ms)));
+        return verdict(OutcomeKind::Timeout, Some(format!("timed out after {} ms", call.timeout_ms)));
     }
     if raw.oom {
-        return verdict(OutcomeKind::Oom, Some("the memory limit was hit".into()));
+        return verdict(OutcomeKind::Oom, Some("memory limit exceeded".into()));
     }
-    // The harness ends with 0 after its answer; whatever else ended the process is not what the answer says.
+    // The harness exits with 0 after its answer; with any other exit status the answer cannot be trusted.
     let Some(answer) = answer.filter(|_| raw.exit_code == Some(0)) else {
         return verdict_without_answer(raw);
     };
     let took = answer["took_ms"].as_f64().unwrap_or(0.0);
     if let Some(limit) = call.circumstances.within_ms.filter(|limit| took > *limit as f64) {
-        return Verdict::new(OutcomeKind::Timeout, format!("it did not end within {limit} ms"));
+        return Verdict::new(OutcomeKind::Timeout, format!("timed out after {limit} ms"));
     }
     let stage = answer["stage"].as_str().unwrap_or_default();
     let why = answer["why"].as_str().map(str::to_owned);
     match (stage, &facts) {
         ("done", _) if why.is_some() => verdict(OutcomeKind::Wrong, why),
         ("done", _) => verdict(OutcomeKind::Ok, None),
-        // An object that does not take a hostile or drifted field has refused it.
+        // An object that does not accept a hostile or drifted field has rejected it.
         ("build", _) if call.stub.hostile + call.stub.drifted > 0 => verdict(OutcomeKind::Void, why),
         ("lookup" | "build", _) => verdict(OutcomeKind::HarnessError, why),
         ("import", Some(facts)) if is_missing_dependency(facts) => verdict(
             OutcomeKind::HarnessError,
-            Some(format!("the module cannot be imported: {}", facts.message)),
+            Some(format!("failed to import the module: {}", facts.message)),
         ),
         ("call" | "import", Some(facts)) => {
             let changed = answer["changed"].as_bool().unwrap_or(false);
             let (kind, reason) = judge_exception(facts, &call.stub, &call.declared, raw, changed);
             verdict(kind, reason)
         }
-        _ => verdict(OutcomeKind::HarnessError, Some(format!("the harness said {answer}"))),
+        _ => verdict(OutcomeKind::HarnessError, Some(format!("unexpected harness answer: {answer}"))),
     }
 }
 
-/// Whether what the circumstances are about was seen. Those without a proof happen with every call.
-fn has_happened(raw: &RawOutcome, call: &Call) -> bool {
+/// Whether the required evidence was observed. Profiles that require none affect every call.
+fn has_evidence(raw: &RawOutcome, call: &Call) -> bool {
     let proofs = &call.circumstances.proofs;
     let seen = |proof: &Proof| match proof {
         Proof::Overlap => {
-            // A process that ended before it could say anything was in the middle of its burst.
+            // A process that ended before it could answer was in the middle of its burst.
             let overlapping = raw.returned.as_ref().map(|answer| answer["overlapping"].as_u64().unwrap_or(0));
             overlapping.is_none_or(|overlapping| overlapping > 1)
         }
@@ -113,19 +112,19 @@ fn requests(raw: &RawOutcome) -> impl Iterator<Item = &FlowRequest> {
     raw.network.flows.iter().flat_map(|flow| &flow.requests)
 }
 
-/// Why what these prove did not happen, in words.
+/// Describes why the required evidence is missing.
 pub(crate) fn not_happened(proofs: &[Proof]) -> String {
     let word = |proof: &Proof| match proof {
-        Proof::Overlap => "its calls are over before the next one begins",
-        Proof::Starved => "nobody had to wait for a CPU",
-        Proof::Memory => "it uses less than half of the memory limit",
-        Proof::Disk => "it does not fill the disk",
+        Proof::Overlap => "its calls did not overlap",
+        Proof::Starved => "no process waited for a CPU",
+        Proof::Memory => "it used less than half of the memory limit",
+        Proof::Disk => "it did not fill the disk",
         Proof::Deadline => "it has no deadline",
-        Proof::Delayed => "none of its packets took longer",
-        Proof::Disturbed => "nothing happened to its packets",
-        Proof::Upstream => "it asked nobody",
-        Proof::Drifted => "no field that it got was changed",
-        Proof::Faulted => "nothing that it wrote went wrong",
+        Proof::Delayed => "none of its packets were delayed",
+        Proof::Disturbed => "none of its packets were affected",
+        Proof::Upstream => "none of its requests failed",
+        Proof::Drifted => "no field that it received was changed",
+        Proof::Faulted => "none of its file operations failed",
     };
     proofs.iter().map(word).collect::<Vec<_>>().join(", and ")
 }
@@ -134,17 +133,17 @@ fn facts_of(answer: &Value) -> Option<Facts> {
     serde_json::from_value(answer.get("error")?.clone()).ok()
 }
 
-/// The process ended before the harness could say anything.
+/// Classifies a process that ended before the harness could answer.
 fn verdict_without_answer(raw: &RawOutcome) -> Verdict {
     let reason = match (raw.signal, raw.exit_code) {
-        (Some(signal), _) => format!("it was ended by signal {signal}"),
-        (None, Some(code)) => format!("it left the process with exit code {code}"),
-        (None, None) => "its process ended without a word".to_owned(),
+        (Some(signal), _) => format!("killed by signal {signal}"),
+        (None, Some(code)) => format!("the process exited with code {code}"),
+        (None, None) => "the process ended without an answer".to_owned(),
     };
     Verdict::new(OutcomeKind::Crash, reason)
 }
 
-/// A module of somebody else that is not installed says nothing about the code.
+/// A third-party module that is not installed says nothing about the code.
 fn is_missing_dependency(facts: &Facts) -> bool {
     facts.is_a("ImportError")
 }
@@ -161,32 +160,32 @@ fn judge_exception(
         return (OutcomeKind::Oom, None);
     }
     if facts.refused && facts.is_a("TypeError") {
-        return rejected("Python refused the call");
+        return rejected("Python rejected the call");
     }
     if facts.raised {
-        return rejected("it was raised on purpose");
+        return rejected("raised explicitly");
     }
     if facts.own_class {
-        return rejected("the exception is one of the repository's own");
+        return rejected("the exception class is defined in the repository");
     }
     if declared.iter().any(|name| facts.is_a(name.rsplit('.').next().unwrap_or(name))) {
-        return rejected("the docstring declares it");
+        return rejected("declared in the docstring");
     }
-    // Not everything that writes says so with an error of the operating system: SQLite has its own.
+    // Not every failed write raises an `OSError`: SQLite has its own exceptions.
     if facts.errno == Some(DISK_FULL) || raw.disk_full {
         return (OutcomeKind::DiskFull, None);
     }
     if facts.is_a("SystemExit") {
-        return rejected("it asked for the end of the program");
+        return rejected("it requested the end of the program");
     }
     if facts.errno.is_some_and(|errno| REFUSALS.contains(&errno)) || facts.is_a("gaierror") {
         return (OutcomeKind::Denied, None);
     }
     let complains = COMPLAINTS.iter().any(|complaint| facts.is_a(complaint));
-    // A complaint about an answer that was changed is none about an argument.
+    // A complaint about a changed response is not about an argument.
     let is_about_answer = requests(raw).any(|request| request.drifted > 0 || request.fault.is_some());
     if complains && (stub.is_wrong || stub.is_doubtful) && !changed && !is_about_answer {
-        return rejected("what it was given was not what it takes");
+        return rejected("the argument was invalid");
     }
     (OutcomeKind::Crash, None)
 }
@@ -248,7 +247,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_raised_on_purpose_is_rejected_and_what_happens_is_a_crash() {
+    fn an_explicit_exception_is_rejected_and_any_other_is_a_crash() {
         let stub = Stub::default();
         assert_eq!(kind(error("ValueError", true), &stub), OutcomeKind::Rejected);
         assert_eq!(kind(error("ValueError", false), &stub), OutcomeKind::Crash);
@@ -258,7 +257,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_complaint_about_a_wrong_argument_is_no_crash_but_everything_else_is() {
+    fn only_a_complaint_about_a_wrong_argument_is_not_a_crash() {
         let wrong = Stub { is_wrong: true, ..Stub::default() };
         assert_eq!(kind(error("TypeError", false), &wrong), OutcomeKind::Rejected);
         assert_eq!(kind(error("ZeroDivisionError", false), &wrong), OutcomeKind::Crash);
@@ -268,7 +267,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn limits_and_signals_are_kinds_of_their_own() {
+    fn limits_and_signals_have_their_own_kinds() {
         let mut late = raw(Value::Null);
         late.timed_out = true;
         assert_eq!(judge(&late, &call(&Stub::default(), "{}")).kind, OutcomeKind::Timeout);
@@ -276,12 +275,12 @@ pub(crate) mod tests {
         let verdict = judge(&killed, &call(&Stub::default(), "{}"));
         assert_eq!(
             (verdict.kind, verdict.reason.as_deref()),
-            (OutcomeKind::Crash, Some("it was ended by signal 11"))
+            (OutcomeKind::Crash, Some("killed by signal 11"))
         );
     }
 
     #[test]
-    fn what_the_sandbox_refuses_is_denied_unless_the_code_says_so_itself() {
+    fn a_sandbox_refusal_is_denied_unless_the_code_raises_it() {
         let mut refused = error("PermissionError", false);
         refused["error"]["errno"] = json!(13);
         assert_eq!(kind(refused.clone(), &Stub::default()), OutcomeKind::Denied);
@@ -290,7 +289,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_not_done_to_a_call_makes_it_void() {
+    fn a_call_without_evidence_is_void() {
         let stub = Stub::default();
         let of = |raw: &RawOutcome, preset: &str| judge(raw, &call(&stub, preset)).kind;
         let mut done = raw(json!({"stage": "done", "took_ms": 700.0}));

@@ -1,4 +1,5 @@
-//! Calls of every section of a repository: what they are given, under which circumstances, and what came of them.
+//! Calls every section of a repository: generates inputs, applies stress profiles, executes the calls and classifies
+//! their outcomes.
 
 mod again;
 mod call;

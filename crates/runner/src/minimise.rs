@@ -1,4 +1,4 @@
-//! The smallest input that still fails in the same way.
+//! Shrinking: the smallest input that still fails in the same way.
 
 use std::sync::Arc;
 
@@ -13,14 +13,16 @@ use crate::outcome::{CallOutcome, Measures, Verdict};
 use crate::run::RunOptions;
 use crate::shrink::smaller_stubs;
 
-/// Of calls that take all of their time or memory each time, fewer, and none if it is not to be thorough.
+/// Call limit for shrinking failures that use all of their time or memory; not shrunk at all unless the run is
+/// thorough.
 const MOST_SLOW_CALLS: usize = 12;
-/// Calls that are tried together: the first of them that fails is taken, so that the result does not depend on time.
-const TOGETHER: usize = 8;
-/// The same for those that are slow, each in a place of its own.
-const AT_ONCE: usize = 4;
+/// Size of a batch of candidates. The first failing one of a batch is taken, so that the result does not depend on
+/// timing.
+const BATCH_SIZE: usize = 8;
+/// Number of concurrent slow candidates, each in its own slot.
+const CONCURRENT_SLOW: usize = 4;
 
-/// What a failure has to have in common with another to be the same: kind, exception, and the innermost line.
+/// The properties that two failures must share to be the same: kind, exception, and innermost line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Likeness {
     kind: OutcomeKind,
@@ -42,15 +44,15 @@ impl Likeness {
     }
 }
 
-/// A failing call again, and as small as it gets.
+/// Result of rerunning and shrinking a failing call.
 pub(crate) enum Again {
-    /// Something else came of the same call.
+    /// The rerun had another outcome.
     Differs(Box<Verdict>),
-    /// The smallest that was found, and what came of it.
+    /// The smallest failing call that was found, and its outcome.
     Smallest(Box<(Call, CallOutcome)>),
 }
 
-/// Compares what came of a failing call when it was made once more, and makes its input as small as it gets within so many calls.
+/// Compares the rerun of a failing call with the failure and shrinks its input with at most `calls` calls.
 pub(crate) async fn minimise(
     executor: &Arc<dyn Execute>,
     call: &Call,
@@ -63,7 +65,7 @@ pub(crate) async fn minimise(
     }
     let is_slow = matches!(first.verdict.kind, OutcomeKind::Timeout | OutcomeKind::Oom);
     let most = match is_slow {
-        // It waits for others, whatever it was given.
+        // The call waits for the network, independently of its input.
         true if call.circumstances.disturbs_network() => 0,
         true if calls < RunOptions::THOROUGH => 0,
         true => MOST_SLOW_CALLS,
@@ -77,25 +79,25 @@ pub(crate) async fn minimise(
             .take(most - spent)
             .map(|stub| Call { stub, ..best.clone() })
             .collect();
-        for together in candidates.chunks(if is_slow { AT_ONCE } else { TOGETHER }) {
-            spent += together.len();
+        for batch in candidates.chunks(if is_slow { CONCURRENT_SLOW } else { BATCH_SIZE }) {
+            spent += batch.len();
             let outcomes = if is_slow {
-                outcomes_at_once(executor, together).await?
+                execute_concurrently(executor, batch).await?
             } else {
-                outcomes_of_batch(executor, together).await?
+                outcomes_of_batch(executor, batch).await?
             };
             if let Some(index) = outcomes.iter().position(|outcome| failure.is_of(outcome)) {
-                best = together[index].clone();
+                best = batch[index].clone();
                 continue 'smaller;
             }
         }
         break;
     }
     if best.stub == call.stub {
-        // It was made alone already.
+        // The input could not be shrunk, and the call was already made alone.
         return Ok(Again::Smallest(Box::new((best, first))));
     }
-    // What fails among others has to fail alone, as it will when somebody replays it.
+    // A call that fails in a batch has to fail alone, as it does in a replay.
     let of_best = outcome_of(executor, &best).await?;
     if failure.is_of(&of_best) {
         return Ok(Again::Smallest(Box::new((best, of_best))));
@@ -103,25 +105,25 @@ pub(crate) async fn minimise(
     Ok(Again::Smallest(Box::new((call.clone(), first))))
 }
 
-async fn outcomes_at_once(
+async fn execute_concurrently(
     executor: &Arc<dyn Execute>,
-    together: &[Call],
+    calls: &[Call],
 ) -> Result<Vec<CallOutcome>, SandboxError> {
     let mut under_way = tokio::task::JoinSet::new();
-    for (index, call) in together.iter().cloned().enumerate() {
+    for (index, call) in calls.iter().cloned().enumerate() {
         let executor = Arc::clone(executor);
         under_way.spawn(async move { (index, outcome_of(&executor, &call).await) });
     }
-    let mut outcomes: Vec<Option<CallOutcome>> = vec![None; together.len()];
+    let mut outcomes: Vec<Option<CallOutcome>> = vec![None; calls.len()];
     while let Some(finished) = under_way.join_next().await {
         let (index, outcome) =
-            finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
+            finished.map_err(|error| SandboxError::Protocol(format!("a call task failed: {error}")))?;
         outcomes[index] = Some(outcome?);
     }
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-/// Makes calls of one module under the same limits, and judges what came of them.
+/// Makes calls of one module under the same limits and classifies their outcomes.
 pub(crate) async fn outcomes_of_batch(
     executor: &Arc<dyn Execute>,
     calls: &[Call],
@@ -136,7 +138,7 @@ pub(crate) async fn outcomes_of_batch(
     Ok(raw.iter().zip(calls).map(judged).collect())
 }
 
-/// Makes a call alone in a sandbox of its own and judges what came of it.
+/// Makes a call alone in its own sandbox and classifies its outcome.
 pub async fn outcome_of(executor: &Arc<dyn Execute>, call: &Call) -> Result<CallOutcome, SandboxError> {
     let raw = executor.execute(&call.spec()).await?;
     Ok(CallOutcome { verdict: judge(&raw, call), measures: Some(Measures::of(&raw)) })

@@ -1,4 +1,4 @@
-//! What came of one call of a plan.
+//! The outcome of one call: its classification and its measurements.
 
 use menace_model::calls::{Facts, OutcomeKind};
 use menace_model::faults::FaultCount;
@@ -7,43 +7,43 @@ use menace_sandbox::native::RawOutcome;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What came of a call.
+/// Classification of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Its name.
+    /// Kind of outcome.
     pub kind: OutcomeKind,
-    /// The exception, if there was one.
+    /// Exception that the call raised.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub facts: Option<Facts>,
-    /// Why it is not an exception: a signal, a limit, a reason of ours.
+    /// Reason for the kind if there is no exception: a signal, a limit, a missing fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// What it returned, as Python shows it.
+    /// Return value, as Python's `repr` shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
 }
 
 impl Verdict {
-    /// One without an exception.
+    /// Creates a classification without an exception.
     pub fn new(kind: OutcomeKind, reason: impl Into<String>) -> Self {
         Self { kind, facts: None, reason: Some(reason.into()), value: None }
     }
 
-    /// The text of the exception, or the reason.
+    /// Message of the exception, or the reason.
     pub fn message(&self) -> Option<String> {
         self.facts.as_ref().map(|facts| facts.message.clone()).or_else(|| self.reason.clone())
     }
 
-    /// The innermost frame of the repository.
+    /// Innermost frame of the traceback in the repository.
     pub fn frame(&self) -> Option<(&str, u32)> {
         self.facts.as_ref()?.frames.last().map(|(path, line, _)| (path.as_str(), *line))
     }
 }
 
-/// What a call took and did beside its result.
+/// Measurements of a call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measures {
-    /// From the request to the end.
+    /// Wall-clock time from the request to the end, in milliseconds.
     pub wall_ms: f64,
     /// CPU time in user mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,39 +51,39 @@ pub struct Measures {
     /// CPU time in the kernel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_system_ms: Option<f64>,
-    /// Most memory at one time.
+    /// Peak memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_rss_bytes: Option<u64>,
-    /// How long a CPU quota held it back.
+    /// Time during which the CPU quota throttled the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_throttled_ms: Option<f64>,
-    /// What the harness counted: files, connections, threads, tasks, lines.
+    /// Counts of the harness: files, connections, threads, tasks, lines.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub seen: Value,
-    /// Calls of a burst that ended.
+    /// Calls of a burst that finished.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<u64>,
-    /// What was seen on its network: the first flows.
+    /// The first flows on its network.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<Flow>,
-    /// System calls that went wrong on purpose.
+    /// Injected faults of system calls.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultCount>,
-    /// The beginning of what it printed.
+    /// Beginning of its standard output.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stdout: String,
-    /// The beginning of what it said.
+    /// Beginning of its standard error.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub stderr: String,
 }
 
-/// Flows that are kept of a call.
+/// Maximum number of stored flows of a call.
 const KEPT_FLOWS: usize = 20;
-/// Bytes of each stream that are kept of a call.
+/// Maximum number of stored bytes of each stream of a call.
 const KEPT_OUTPUT: usize = 2000;
 
 impl Measures {
-    /// What was measured of a call.
+    /// Takes the measurements from a raw outcome.
     pub fn of(raw: &RawOutcome) -> Self {
         Self {
             wall_ms: raw.wall_ms,
@@ -102,7 +102,7 @@ impl Measures {
 }
 
 impl Measures {
-    /// How often the harness saw something of a kind; nothing if it did not say what it saw.
+    /// Count of one kind of event; `None` if the harness reported no counts.
     pub(crate) fn saw(&self, kind: &str) -> Option<u64> {
         self.seen.as_object().map(|seen| seen.get(kind).and_then(Value::as_u64).unwrap_or(0))
     }
@@ -113,13 +113,13 @@ fn beginning(text: &str) -> String {
     text[..end].to_owned()
 }
 
-/// What came of one call of a plan.
+/// Outcome of one call of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CallOutcome {
-    /// What came of it.
+    /// Classification.
     #[serde(flatten)]
     pub verdict: Verdict,
-    /// What it took; nothing if it was not made.
+    /// Measurements; `None` if the call was not made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub measures: Option<Measures>,
 }

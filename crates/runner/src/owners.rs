@@ -1,4 +1,5 @@
-//! Objects on which methods are called, and that are passed: which constructors work is tried, once for each class.
+//! Objects on which methods are called, and that are passed as arguments. Each class is constructed in several ways
+//! once, to find out which ones work.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,26 +15,26 @@ use crate::execute::Execute;
 use crate::stubs::{Constructors, object_candidates};
 use crate::target::Target;
 
-/// How many ways to make an object are tried.
+/// Number of ways to construct an object that are tried.
 const CANDIDATES: usize = 16;
-/// Objects of objects of objects.
+/// Rounds of construction: objects that contain objects that contain objects.
 const ROUNDS: usize = 3;
-/// How long all of them together may take.
+/// Timeout of all constructions of one class.
 const LONGEST: Duration = Duration::from_secs(10);
 
-/// Objects that could be made, by class.
+/// Recipes of objects that could be constructed, by class.
 #[derive(Debug, Clone, Default)]
 pub struct Owners(BTreeMap<String, Vec<Recipe>>);
 
 impl Owners {
-    /// One of those that could be made. The plainest come first.
+    /// One of the recipes of a class. The plainest come first.
     pub fn pick(&self, class: &str, draw: usize) -> Option<&Recipe> {
         let made = self.0.get(class)?;
         made.get(draw % made.len().max(1))
     }
 }
 
-/// Tries to make an object of every class whose methods are to be called, or that something takes.
+/// Tries to construct an object of every class that owns a method or is the type of a parameter.
 pub async fn find_owners(
     executor: &Arc<dyn Execute>,
     targets: &[Target],
@@ -51,7 +52,7 @@ pub async fn find_owners(
         }
     }
     let mut owners = Owners::default();
-    // What is made of other objects has its turn when those are known.
+    // Objects that contain other objects are constructed in later rounds, when the inner recipes are known.
     for _ in 0..ROUNDS {
         classes.retain(|class, _| !owners.0.contains_key(class));
         try_all(executor, &classes, seed, &constructors, &mut owners).await?;
@@ -59,7 +60,7 @@ pub async fn find_owners(
     Ok(owners)
 }
 
-/// All objects that a shape is made of, itself included.
+/// All objects that a shape contains, itself included.
 fn objects_in(shape: &Shape) -> Vec<&Shape> {
     let inner: Vec<&Shape> = match shape {
         Shape::Object { parameters, .. } => parameters.iter().map(|parameter| &parameter.shape).collect(),
@@ -97,8 +98,8 @@ async fn try_all(
         tried.spawn(async move { (class, candidates, executor.execute(&spec).await) });
     }
     while let Some(finished) = tried.join_next().await {
-        let (class, candidates, outcome) =
-            finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
+        let (class, candidates, outcome) = finished
+            .map_err(|error| SandboxError::Protocol(format!("a construction task failed: {error}")))?;
         let answer = outcome?.returned.unwrap_or_default();
         let works =
             |index: usize| answer["made"].get(index).and_then(serde_json::Value::as_bool).unwrap_or(false);

@@ -1,4 +1,4 @@
-//! All calls of a run, in order, from its seed.
+//! All calls of a run, in order, derived from its seed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,40 +15,40 @@ use crate::target::Target;
 /// One call of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedCall {
-    /// Which of the targets.
+    /// Index of the target.
     pub target: usize,
-    /// Which of the circumstances.
+    /// Index of the preset.
     pub preset: usize,
-    /// With what.
+    /// Arguments of the call.
     pub stub: Stub,
-    /// The chance of the call itself.
+    /// Seed of the call itself.
     pub seed: u64,
-    /// The call of the baseline with the same arguments.
+    /// Number of the baseline call with the same arguments.
     pub pair: Option<usize>,
-    /// What the call is for.
+    /// Purpose of the call.
     pub purpose: Purpose,
-    /// Whether the lines that it reaches are noted, which takes time: the first call of a section is left alone.
+    /// Whether the reached lines are recorded, which takes time: the first call of a section is made without.
     pub covers: bool,
 }
 
-/// How many calls of the baseline others are derived from.
+/// Number of baseline calls that other calls are derived from.
 const BASELINE: usize = 8;
 
-/// What a call is for.
+/// Purpose of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// It counts in its cell.
     Measure,
-    /// A call once more: whether the same comes of it.
+    /// A call repeated, to see whether it has the same outcome.
     Repeat {
-        /// The number of that call.
+        /// Number of the repeated call.
         of: usize,
-        /// In a sandbox that no other call has; else with others, in another order and after another import.
+        /// In a sandbox of its own; otherwise in a batch, in another order and after another import.
         is_alone: bool,
     },
     /// The examples of the docstring.
     Examples,
-    /// A call again and again, across a window in which things go wrong.
+    /// A call repeated across a window in which the network is faulty.
     Window,
 }
 
@@ -60,8 +60,8 @@ impl Purpose {
 }
 
 impl Purpose {
-    /// Whether two calls can share an import: a call and its repetition cannot, nor can one that is to be alone, and
-    /// examples need more than calls do.
+    /// Whether two calls can share an import: a call and its repetition cannot, nor can one that has to be alone, and
+    /// examples have more effects than calls.
     pub fn goes_with(self, other: Self) -> bool {
         match (self, other) {
             (Self::Repeat { is_alone: one, .. }, Self::Repeat { is_alone: other, .. }) => !one && !other,
@@ -71,50 +71,50 @@ impl Purpose {
     }
 }
 
-/// What a run is made of.
+/// Inputs of a plan.
 #[derive(Debug, Clone, Copy)]
 pub struct Planning<'a> {
-    /// What is called.
+    /// Sections to call.
     pub targets: &'a [Target],
-    /// What is done to calls, and for which modules; the baseline first.
+    /// Stress profiles with the modules that they apply to; the baseline first.
     pub presets: &'a [PlannedPreset],
-    /// What all chance comes from.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// What ordinary arguments are chosen from.
+    /// Source of ordinary arguments.
     pub source: Source,
-    /// Objects that could be made.
+    /// Recipes of objects that could be constructed.
     pub owners: &'a Owners,
-    /// Arguments that somebody gave.
+    /// Arguments given by the user.
     pub given: &'a [crate::stubs::GivenStub],
 }
 
-/// What is done to the calls of some modules.
+/// A stress profile and the modules that it applies to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedPreset {
-    /// What is done.
+    /// Stress profile.
     pub circumstances: Circumstances,
-    /// The paths of the modules; nothing means all.
+    /// Paths of the modules; `None` means all.
     pub modules: Option<Vec<String>>,
 }
 
-/// The calls of a run, and why some sections have none.
+/// The calls of a run, and the reasons why some sections have none.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// In order: one preset after the other.
+    /// Calls in order, one preset after the other.
     pub calls: Vec<PlannedCall>,
-    /// Targets that cannot be called, and why.
+    /// Targets that cannot be called, with the reason.
     pub impossible: BTreeMap<usize, String>,
-    /// Cells without calls (target, preset), and why.
+    /// Cells without calls (target, preset), with the reason.
     pub void: Vec<(usize, usize, String)>,
 }
 
 impl Plan {
-    /// A call with everything that is needed to make it.
+    /// Builds a call with everything that is needed to make it.
     pub fn call(&self, number: usize, planning: &Planning<'_>, usual_timeout: Duration) -> Call {
         let planned = &self.calls[number];
-        let circumstances = &planning.presets[planned.preset].circumstances;
+        let profile = &planning.presets[planned.preset].circumstances;
         let target = &planning.targets[planned.target];
-        let mut call = Call::new(target, circumstances, planned.stub.clone(), planned.seed, usual_timeout);
+        let mut call = Call::new(target, profile, planned.stub.clone(), planned.seed, usual_timeout);
         call.examples = planned.purpose == Purpose::Examples;
         call.covers = planned.covers;
         call.across = planned.purpose == Purpose::Window;
@@ -134,10 +134,10 @@ pub fn plan(planning: &Planning<'_>) -> Plan {
         if let Some(Described::Missing { missing }) = &planning.targets[index].described {
             planner.plan.impossible.insert(index, missing.clone());
         } else if planning.targets[index].described.is_none() {
-            planner.plan.impossible.insert(index, "nobody has asked what it takes".into());
+            planner.plan.impossible.insert(index, "not described by the harness".into());
         }
     }
-    for preset in in_order(planning.presets) {
+    for preset in execution_order(planning.presets) {
         for target in 0..planning.targets.len() {
             planner.cell(target, preset);
         }
@@ -148,15 +148,15 @@ pub fn plan(planning: &Planning<'_>) -> Plan {
     planner.plan
 }
 
-/// What is compared with comes first, then what may wait for others for long, so that something else is done meanwhile, and
-/// what nobody else may feel comes last.
-fn in_order(presets: &[PlannedPreset]) -> Vec<usize> {
+/// Order of the presets: the baseline first, then profiles whose calls may wait for the network for long, so that
+/// other calls run meanwhile, and profiles that starve the machine last.
+fn execution_order(presets: &[PlannedPreset]) -> Vec<usize> {
     let rank = |index: &usize| {
-        let circumstances = &presets[*index].circumstances;
-        match circumstances {
-            _ if circumstances.is_baseline => 0,
-            _ if circumstances.proofs.contains(&Proof::Starved) => 3,
-            _ if circumstances.disturbs_network() => 1,
+        let profile = &presets[*index].circumstances;
+        match profile {
+            _ if profile.is_baseline => 0,
+            _ if profile.proofs.contains(&Proof::Starved) => 3,
+            _ if profile.disturbs_network() => 1,
             _ => 2,
         }
     };
@@ -169,21 +169,25 @@ struct Planner<'a> {
     planning: &'a Planning<'a>,
     constructors: Constructors,
     plan: Plan,
-    /// Calls of the baseline by target and draw.
+    /// Baseline calls by target and draw.
     baseline: BTreeMap<(usize, usize), usize>,
 }
 
 impl Planner<'_> {
     fn cell(&mut self, index: usize, preset: usize) {
-        let PlannedPreset { circumstances, modules } = &self.planning.presets[preset];
+        let PlannedPreset { circumstances: profile, modules } = &self.planning.presets[preset];
         let target = &self.planning.targets[index];
         let is_meant = modules.as_ref().is_none_or(|modules| modules.contains(&target.path));
         if !is_meant || self.plan.impossible.contains_key(&index) {
             return;
         }
-        if circumstances.burst.is_some() && target.section.name.ends_with(".__init__") {
-            // Many threads that initialise one object are no use of it.
-            return self.plan.void.push((index, preset, "nobody initialises one object twice".into()));
+        if profile.burst.is_some() && target.section.name.ends_with(".__init__") {
+            // Concurrent initialisation of one object is no realistic use.
+            return self.plan.void.push((
+                index,
+                preset,
+                "concurrent __init__ of one object is not tested".into(),
+            ));
         }
         let first = self.plan.calls.len();
         let planned = self.calls_of_cell(index, preset);
@@ -191,11 +195,11 @@ impl Planner<'_> {
             self.across_a_window(first, preset);
         }
         match planned {
-            Err(why) => {
-                self.plan.impossible.insert(index, why);
+            Err(reason) => {
+                self.plan.impossible.insert(index, reason);
             }
             Ok(0) => {
-                let reason = void_reason(circumstances.strategy).to_owned();
+                let reason = void_reason(profile.strategy).to_owned();
                 self.plan.void.push((index, preset, reason));
             }
             Ok(_) => {}
@@ -203,19 +207,20 @@ impl Planner<'_> {
     }
 
     fn calls_of_cell(&mut self, index: usize, preset: usize) -> Result<usize, String> {
-        let circumstances = &self.planning.presets[preset].circumstances;
+        let profile = &self.planning.presets[preset].circumstances;
         let target = &self.planning.targets[index];
         let Some(described @ Described::Callable { .. }) = &target.described else { return Ok(0) };
         let name = target.name();
         let mut planned: BTreeMap<String, usize> = BTreeMap::new();
-        for draw in 0..circumstances.calls {
-            // Calls with ordinary arguments have the same ones under every preset, and what drifts is one of those.
-            let base = if circumstances.strategy == Strategy::Drift { draw % BASELINE } else { draw };
-            let how = circumstances.strategy.name_of_chance();
-            let mut chance = Chance::new(self.planning.seed, &[name.as_str(), how, &base.to_string()]);
+        for draw in 0..profile.calls {
+            // Calls with ordinary arguments have the same ones under every preset, and drifted arguments derive from
+            // them.
+            let base = if profile.strategy == Strategy::Drift { draw % BASELINE } else { draw };
+            let how = profile.strategy.name_of_chance();
+            let mut random = Chance::new(self.planning.seed, &[name.as_str(), how, &base.to_string()]);
             let given = self.planning.given.iter().filter(|given| given.is_for(target)).nth(draw);
             let made = match given {
-                Some(given) if circumstances.strategy == Strategy::Typical => {
+                Some(given) if profile.strategy == Strategy::Typical => {
                     let mut stub = given.stub(described, self.planning.owners, draw)?;
                     stub.is_doubtful = true;
                     Some(stub)
@@ -223,46 +228,45 @@ impl Planner<'_> {
                 _ => stub(
                     &target.section,
                     described,
-                    (circumstances.strategy, circumstances.drift),
+                    (profile.strategy, profile.drift),
                     (self.planning.source, base, draw),
-                    &mut chance,
+                    &mut random,
                     &self.constructors,
                     self.planning.owners,
                 )?,
             };
             let asks_others = needs_world(target) || !target.reads().is_empty();
             let made = match made {
-                // Answers of others drift as well.
-                None if circumstances.strategy == Strategy::Drift && asks_others => stub(
+                // Responses of other hosts drift as well.
+                None if profile.strategy == Strategy::Drift && asks_others => stub(
                     &target.section,
                     described,
                     (Strategy::Typical, 0.0),
                     (self.planning.source, base, draw),
-                    &mut chance,
+                    &mut random,
                     &self.constructors,
                     self.planning.owners,
                 )?,
                 made => made,
             };
             let Some(stub) = made else { continue };
-            // The same call again would only say the same again, unless what is done to it depends on chance.
-            let turns = if circumstances.is_chancy() { draw } else { 0 };
+            // A repeated call with the same input adds no information, unless its faults depend on the seed.
+            let turns = if profile.is_chancy() { draw } else { 0 };
             let same = format!("{turns} {}", serde_json::to_string(&stub).unwrap_or_default());
             let known = planned.get(&same).copied();
-            if circumstances.is_baseline {
+            if profile.is_baseline {
                 self.baseline.insert((index, draw), known.unwrap_or(self.plan.calls.len()));
             }
             if known.is_some() {
                 continue;
             }
             planned.insert(same, self.plan.calls.len());
-            let seed = chance.number() >> 1;
-            let pair =
-                if circumstances.is_paired() { self.baseline.get(&(index, base)).copied() } else { None };
-            // A call is only drifted when the same arguments did well before they drifted, so there is no doubt.
+            let seed = random.number() >> 1;
+            let pair = if profile.is_paired() { self.baseline.get(&(index, base)).copied() } else { None };
+            // A drifted call is made only if the same arguments succeeded before they drifted, so there is no doubt.
             let is_doubtful = stub.is_doubtful && (stub.drifted == 0 || pair.is_none());
             let stub = Stub { is_doubtful, ..stub };
-            let covers = circumstances.is_baseline && draw > 0;
+            let covers = profile.is_baseline && draw > 0;
             let purpose = Purpose::Measure;
             let call = PlannedCall { target: index, preset, stub, seed, pair, purpose, covers };
             self.plan.calls.push(call);
@@ -270,8 +274,8 @@ impl Planner<'_> {
         Ok(planned.len())
     }
 
-    /// The first call of every section is repeated, of every module one alone and the others in the opposite order, and
-    /// examples in docstrings are run.
+    /// Repeats the first call of every section: of every module one alone and the others in the opposite order. Runs
+    /// the examples in docstrings.
     fn after_baseline(&mut self, preset: usize) {
         let targets = self.planning.targets;
         let called: Vec<usize> =
@@ -287,13 +291,13 @@ impl Planner<'_> {
         }
     }
 
-    /// Where the network is disturbed, the first call of a section that may use it is also made across a window.
+    /// Under a faulty network, also makes the first call of a section that may use the network across a window.
     fn across_a_window(&mut self, first: usize, preset: usize) {
-        let circumstances = &self.planning.presets[preset].circumstances;
+        let profile = &self.planning.presets[preset].circumstances;
         let call = self.plan.calls[first].clone();
         let target = &self.planning.targets[call.target];
         let may_ask_others = needs_world(target) || !target.reads().is_empty();
-        if circumstances.shapes_network() && circumstances.is_paired() && may_ask_others {
+        if profile.shapes_network() && profile.is_paired() && may_ask_others {
             self.plan.calls.push(PlannedCall { purpose: Purpose::Window, ..call });
         }
     }
@@ -321,13 +325,13 @@ impl Planner<'_> {
     }
 }
 
-/// Why a section has no calls, when a strategy has nothing to offer for it.
+/// Reason why a cell has no calls when the strategy has no input for the section.
 fn void_reason(strategy: Strategy) -> &'static str {
     match strategy {
-        Strategy::Hostile => "no parameter takes a value that can be hostile",
-        Strategy::Misuse => "nothing can be called wrongly",
+        Strategy::Hostile => "no parameter accepts a hostile value",
+        Strategy::Misuse => "the call cannot be misused",
         Strategy::Drift => "no parameter takes a record",
-        Strategy::Typical => "no arguments can be made",
+        Strategy::Typical => "no arguments could be generated",
     }
 }
 
@@ -339,7 +343,7 @@ mod tests {
     use crate::circumstances::Counts;
 
     #[test]
-    fn what_waits_for_others_is_done_beside_the_rest_and_what_starves_is_done_alone() {
+    fn network_faults_come_early_and_cpu_starvation_comes_last() {
         let preset = |text: &str| PlannedPreset {
             circumstances: Circumstances::of(&read(text).unwrap()[0], Counts::default()),
             modules: None,
@@ -351,6 +355,6 @@ mod tests {
             preset(r#"{"FAILURE_MODES": "flaky_upstream"}"#),
             preset(r#"{"FAILURE_MODES": "user_misuse"}"#),
         ];
-        assert_eq!(in_order(&presets), [0, 3, 2, 4, 1]);
+        assert_eq!(execution_order(&presets), [0, 3, 2, 4, 1]);
     }
 }

@@ -1,26 +1,26 @@
-//! What calls do across a window in which the network is disturbed.
+//! Success of calls across a window in which the network is faulty.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::world::WINDOW;
 
-/// Calls before, in and after a window.
+/// Success of calls before, during and after a window.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Recovery {
-    /// The share of calls that ended well before it.
+    /// Share of calls that succeeded before the window.
     pub before: f64,
-    /// The share of those that ran in it, for some time at least.
+    /// Share of successes among calls that overlapped the window.
     pub during: Option<f64>,
-    /// The share of those that began after it.
+    /// Share of successes among calls that began after the window.
     pub after: Option<f64>,
-    /// From the end of the window to the first call that ended well.
+    /// Time from the end of the window to the end of the first successful call.
     pub recovery_ms: Option<f64>,
 }
 
 impl Recovery {
-    /// From the calls that the harness noted: when each began and ended, in milliseconds, and whether it ended well.
-    /// Nothing if none ended before the window, so that there is nothing to compare with.
+    /// Computes the shares from the calls that the harness recorded: begin and end of each in milliseconds, and
+    /// whether it succeeded. `None` if no call ended before the window, because there is nothing to compare with.
     pub(crate) fn of(repeats: &Value) -> Option<Self> {
         let (from, until) = (WINDOW.from.as_secs_f64() * 1e3, WINDOW.until.as_secs_f64() * 1e3);
         let repeats: Vec<(f64, f64, bool)> = serde_json::from_value(repeats.clone()).ok()?;

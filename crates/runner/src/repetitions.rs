@@ -1,7 +1,7 @@
-//! Calls that are made once more while they are still waited for.
+//! Reruns that start while the first call is still waiting.
 //!
-//! What waits for others in vain takes all of its time, which is long, and none of the machine's. Whether it does so each time
-//! can be found out meanwhile, so that nobody has to wait for it twice.
+//! A call that waits for an upstream that never answers uses all of its timeout, which is long, and no CPU. Its rerun
+//! can run meanwhile, so that the run does not wait for the timeout twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,32 +16,32 @@ use crate::execute::Execute;
 use crate::minimise::outcome_of;
 use crate::outcome::CallOutcome;
 
-/// A call that takes longer than this probably waits for somebody who does not answer.
+/// Duration after which a call probably waits for an upstream that does not answer.
 const SUSPICIOUS: Duration = Duration::from_secs(3);
 
-/// A call that is made once more.
+/// Handle of a rerun.
 pub(crate) type Repetition = JoinHandle<Result<CallOutcome, SandboxError>>;
 
-/// Calls that were made once more, by the number of the first.
+/// Reruns that were started early, by the number of the first call.
 #[derive(Default)]
 pub(crate) struct Repetitions {
     by_number: BTreeMap<usize, Repetition>,
     twins: Twins,
 }
 
-/// Makes calls once more while they wait, one of each section under each scenario.
+/// Starts reruns of waiting calls, one for each section under each scenario.
 #[derive(Default, Clone)]
 pub(crate) struct Twins {
     cells: Arc<Mutex<BTreeSet<(String, String)>>>,
 }
 
 impl Repetitions {
-    /// Who makes them.
+    /// The starter of reruns.
     pub(crate) fn twins(&self) -> Twins {
         self.twins.clone()
     }
 
-    /// Keeps one for whoever looks at the failure again.
+    /// Stores a rerun until the failure is examined.
     pub(crate) fn keep(&mut self, number: usize, repetition: Repetition) {
         self.by_number.insert(number, repetition);
     }
@@ -64,8 +64,8 @@ impl Drop for Repetitions {
 }
 
 impl Twins {
-    /// Makes a call alone; with a second one beside it if it waits for others for long. That one is worth something only if the
-    /// first did not end.
+    /// Makes a call alone, and starts a rerun if the call waits for the network for long. The rerun is returned only
+    /// if the first call timed out.
     pub(crate) async fn outcome_of(
         &self,
         executor: &Arc<dyn Execute>,
@@ -97,7 +97,7 @@ impl Twins {
         let ended = outcome.as_ref().map_or(true, |one| one.verdict.kind != OutcomeKind::Timeout);
         if let (true, Some(twin)) = (ended, &twin) {
             twin.abort();
-            // It was slow, and another one of the section may not end.
+            // The call was slow but ended; another one of the section may time out.
             self.forget(call);
         }
         (outcome.map(|outcome| vec![outcome]), twin.filter(|_| !ended))
@@ -112,7 +112,7 @@ impl Twins {
     }
 }
 
-/// What is slow under one scenario says nothing about another.
+/// Key of a cell: a slow call under one scenario says nothing about another.
 fn cell(call: &Call) -> (String, String) {
     (call.section(), call.circumstances.scenario.clone())
 }
@@ -131,7 +131,7 @@ mod tests {
     use crate::judge::tests::{call, raw};
     use crate::stubs::Stub;
 
-    /// Calls that go on until somebody lets them.
+    /// Executor whose calls block until the test releases them.
     struct Held {
         ends: bool,
         begun: AtomicUsize,
@@ -145,18 +145,18 @@ mod tests {
         ) -> Pin<Box<dyn Future<Output = Result<RawOutcome, SandboxError>> + Send + 'a>> {
             Box::pin(async move {
                 self.begun.fetch_add(1, Ordering::Relaxed);
-                self.gate.acquire().await.expect("nobody closes it").forget();
+                self.gate.acquire().await.expect("the semaphore is never closed").forget();
                 let returned = if self.ends { json!({"stage": "done"}) } else { Value::Null };
                 Ok(RawOutcome { timed_out: !self.ends, ..raw(returned) })
             })
         }
 
         fn execute_batch<'a>(&'a self, _module: &'a str, _calls: &'a [CallSpec]) -> Outcomes<'a> {
-            unreachable!("these calls are made alone")
+            unreachable!("this test makes no batches")
         }
     }
 
-    /// What came of a call that takes long, once so many are under way, and the one beside it.
+    /// Outcome of a slow call that is released once `under_way` calls have begun, and its rerun.
     async fn made(
         twins: &Twins,
         preset: &str,
@@ -181,26 +181,26 @@ mod tests {
     const DISTURBED: &str = r#"{"FAILURE_MODES": "flaky_upstream"}"#;
 
     #[tokio::test]
-    async fn what_waits_in_vain_is_made_once_more_meanwhile() {
+    async fn a_call_that_times_out_is_rerun_meanwhile() {
         let (kind, twin) = made(&Twins::default(), DISTURBED, false, 2).await;
         assert_eq!(kind, OutcomeKind::Timeout);
         assert_eq!(twin.unwrap().await.unwrap().unwrap().verdict.kind, OutcomeKind::Timeout);
     }
 
     #[tokio::test]
-    async fn what_ends_after_all_has_none_beside_it() {
+    async fn a_slow_call_that_ends_has_no_rerun() {
         assert!(made(&Twins::default(), DISTURBED, true, 2).await.1.is_none());
     }
 
     #[tokio::test]
-    async fn who_waits_for_nobody_is_made_once() {
+    async fn a_call_without_network_faults_is_not_rerun() {
         assert!(made(&Twins::default(), "{}", false, 1).await.1.is_none());
     }
 
     #[tokio::test]
-    async fn one_of_a_section_is_enough() {
+    async fn one_rerun_per_section_is_enough() {
         let twins = Twins::default();
-        assert!(made(&twins, DISTURBED, true, 2).await.1.is_none(), "it is slow, and ends");
+        assert!(made(&twins, DISTURBED, true, 2).await.1.is_none(), "the call is slow but ends");
         assert!(made(&twins, DISTURBED, false, 2).await.1.is_some());
         assert!(made(&twins, DISTURBED, false, 1).await.1.is_none());
     }

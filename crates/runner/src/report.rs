@@ -1,4 +1,4 @@
-//! What a run found, as people and programs read it.
+//! The report of a run, for people and programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,103 +24,103 @@ pub struct RunReport {
     pub version: u32,
     /// The id of the run.
     pub run: Option<RunId>,
-    /// What all chance came from.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// Sections that are there to be called.
+    /// Sections that can be called.
     pub sections: usize,
     /// Sections that were called.
     pub reached: usize,
     /// Calls that were made.
     pub calls: usize,
-    /// How long they took.
+    /// Duration of the calls.
     pub seconds: f64,
-    /// One for each section and preset.
+    /// One cell for each section and preset.
     pub cells: Vec<Cell>,
-    /// What went wrong, the worst first.
+    /// Distinct failures, the worst first.
     pub failures: Vec<Failure>,
-    /// What went wrong once, and not when it was repeated.
+    /// Failures that did not repeat.
     pub flaky: Vec<Failure>,
-    /// Lines that ordinary calls reach, for each module.
+    /// Line coverage of ordinary calls, for each module.
     pub coverage: Vec<ModuleCoverage>,
-    /// What could not be called, and why.
+    /// Sections that could not be called, with the reason.
     pub harness_errors: Vec<HarnessError>,
 }
 
-/// A section under a preset.
+/// All calls of one section under one preset.
 #[derive(Debug, Clone, Serialize)]
 pub struct Cell {
     /// `module:qualname`.
     pub section: String,
     /// The name of the preset.
     pub scenario: String,
-    /// Of a canonical profile: `low` or `high`.
+    /// Severity of a canonical profile: `low` or `high`.
     pub severity: Option<String>,
     /// Calls that count.
     pub n: usize,
-    /// How many of each kind, without those that did not happen.
+    /// Number of calls of each kind, without those that were not made.
     #[serde(flatten)]
     pub kinds: BTreeMap<&'static str, usize>,
-    /// The share of calls that ended well; nothing when none counts.
+    /// Share of calls that succeeded; `None` when no call counts.
     pub robustness: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % interval of the robustness.
     pub interval: Option<(f64, f64)>,
-    /// Why no call counts.
+    /// Reason why no call counts.
     pub void_reason: Option<String>,
-    /// The median of the times from the first packet of a flow to the first byte that came back.
+    /// Median time from the first packet of a flow to the first byte of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network_latency_ms: Option<f64>,
-    /// What happened to calls across a window in which the network was disturbed.
+    /// Success of calls across a window in which the network was faulty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recovery: Option<Recovery>,
-    /// What its calls took. It differs from run to run, so that it is in metrics and not here.
+    /// Resources that its calls consumed. They differ from run to run, so they are in the metrics and not here.
     #[serde(skip)]
     pub usage: CellUsage,
 }
 
-/// One way in which a section fails.
+/// A distinct failure of a section.
 #[derive(Debug, Clone, Serialize)]
 pub struct Failure {
     /// `module:qualname`.
     pub section: String,
-    /// The file.
+    /// Path of the file.
     pub path: String,
-    /// The line, of the innermost frame of the repository if there is one.
+    /// Line of the innermost frame in the repository, or of the section.
     pub line: u32,
-    /// The preset of the example.
+    /// Preset of the example.
     pub scenario: String,
-    /// What kind of failure.
+    /// Kind of failure.
     pub kind: OutcomeKind,
-    /// The exception.
+    /// Class of the exception.
     pub exception: Option<String>,
-    /// Its text, or the reason.
+    /// Message of the exception, or the reason.
     pub message: String,
-    /// The arguments of the example.
+    /// Arguments of the example.
     pub input: Stub,
-    /// How many calls failed in this way.
+    /// Number of calls that failed in this way.
     pub count: usize,
-    /// How many sections fail in this way.
+    /// Number of sections that fail in this way.
     pub reach: usize,
-    /// The id of the example.
+    /// Id of the example.
     pub call: Option<String>,
-    /// What shows it again.
+    /// Command that replays the example.
     pub replay: Option<String>,
-    /// Which call of the plan, and after shrinking which of those that followed, is the example.
+    /// Number of the example: of a planned call, or after shrinking of a call that follows the plan.
     #[serde(skip)]
     pub(crate) number: usize,
-    /// What came of it.
+    /// Classification of the example.
     #[serde(skip)]
     pub(crate) verdict: Verdict,
-    /// The example itself, once it was made again.
+    /// The example itself, once it was rerun.
     #[serde(skip)]
     example: Option<Call>,
-    /// The same under other presets.
+    /// The same failure under other presets.
     #[serde(skip)]
     pub(crate) others: Vec<Failure>,
     #[serde(skip)]
     weight: u32,
 }
 
-/// The example that a failure is shown with.
+/// The call that a failure is shown with.
 pub(crate) struct Shown {
     pub(crate) number: u64,
     pub(crate) call: Call,
@@ -132,9 +132,9 @@ pub(crate) struct Shown {
 pub struct HarnessError {
     /// `module:qualname`.
     pub section: String,
-    /// Why.
+    /// Reason.
     pub reason: String,
-    /// Other calls of it could be made.
+    /// Whether other calls of the section could be made.
     pub reached: bool,
 }
 
@@ -144,12 +144,12 @@ impl Failure {
         self.example.as_ref()
     }
 
-    /// What came of the example.
+    /// Classification of the example.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
-    /// What is said about a failure is said about the input that is shown with it.
+    /// Replaces the example, with everything that depends on it.
     pub(crate) fn show(&mut self, shown: Shown) {
         self.number = usize::try_from(shown.number).unwrap_or(usize::MAX);
         self.message = shown.verdict.message().unwrap_or_default();
@@ -160,7 +160,7 @@ impl Failure {
 }
 
 impl RunReport {
-    /// Puts the outcomes of a plan together; there is one for each of its calls.
+    /// Combines the outcomes of a plan; there is one for each of its calls.
     pub fn new(seed: u64, planning: &Planning<'_>, plan: &Plan, outcomes: &[CallOutcome]) -> Self {
         let all = Seen { planning, plan, outcomes };
         let (flaky, failures) =
@@ -181,7 +181,7 @@ impl RunReport {
         }
     }
 
-    /// Gives the run and its examples their names.
+    /// Sets the id of the run and the ids of its examples.
     pub fn name(&mut self, run: &RunId) {
         for failure in self.failures.iter_mut().chain(&mut self.flaky) {
             let call = run.call(failure.number as u64).to_string();
@@ -192,10 +192,10 @@ impl RunReport {
     }
 }
 
-/// What tells one failure from another: its kind, the exception, and the innermost line of the repository.
+/// Key of a distinct failure: its kind, the exception, and the innermost line in the repository.
 type Signature = (String, OutcomeKind, Option<String>, String, u32);
 
-/// How many outcomes of each kind.
+/// Number of outcomes of each kind.
 type Kinds = BTreeMap<&'static str, usize>;
 
 struct Seen<'a> {
@@ -227,7 +227,7 @@ impl Made<'_> {
 
     fn recovery(&self) -> Option<Recovery> {
         let (_, outcome) = self.calls().find(|(call, _)| call.purpose == Purpose::Window)?;
-        // If nothing happened in the window, there is nothing to recover from.
+        // Without evidence in the window there is nothing to recover from.
         let happened = outcome.verdict.kind == OutcomeKind::Ok;
         Recovery::of(&outcome.measures.as_ref().filter(|_| happened)?.seen["repeats"])
     }
@@ -247,30 +247,30 @@ impl Seen<'_> {
     }
 
     fn cells(&self) -> Vec<Cell> {
-        let mut places: BTreeMap<(usize, usize), (Kinds, Option<String>)> = BTreeMap::new();
+        let mut cells: BTreeMap<(usize, usize), (Kinds, Option<String>)> = BTreeMap::new();
         for (call, outcome) in self.plan.calls.iter().zip(self.outcomes) {
             if !call.purpose.counts() {
                 continue;
             }
-            let (kinds, reason) = places.entry((call.target, call.preset)).or_default();
+            let (kinds, reason) = cells.entry((call.target, call.preset)).or_default();
             *kinds.entry(outcome.verdict.kind.name()).or_default() += 1;
             if !outcome.verdict.kind.counts() && reason.is_none() {
                 reason.clone_from(&outcome.verdict.reason);
             }
         }
         for (target, preset, reason) in &self.plan.void {
-            places.insert((*target, *preset), (BTreeMap::new(), Some(reason.clone())));
+            cells.insert((*target, *preset), (BTreeMap::new(), Some(reason.clone())));
         }
         let mut numbers: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (number, call) in self.plan.calls.iter().enumerate().take(self.outcomes.len()) {
             numbers.entry((call.target, call.preset)).or_default().push(number);
         }
         let none = Vec::new();
-        places
+        cells
             .into_iter()
-            .map(|(place, (kinds, reason))| {
-                let made = Made { seen: self, numbers: numbers.get(&place).unwrap_or(&none) };
-                self.cell(place, &made, kinds, reason)
+            .map(|(key, (kinds, reason))| {
+                let made = Made { seen: self, numbers: numbers.get(&key).unwrap_or(&none) };
+                self.cell(key, &made, kinds, reason)
             })
             .collect()
     }
@@ -287,19 +287,19 @@ impl Seen<'_> {
             kinds.iter().filter(|(kind, _)| wanted(kind)).map(|(_, count)| count).sum()
         };
         let (n, well) = (counted(OutcomeKind::counts), counted(OutcomeKind::is_success));
-        let circumstances = &self.planning.presets[preset].circumstances;
+        let profile = &self.planning.presets[preset].circumstances;
         Cell {
             section: self.name(target),
-            scenario: circumstances.scenario.clone(),
-            severity: circumstances.severity.clone(),
+            scenario: profile.scenario.clone(),
+            severity: profile.severity.clone(),
             n,
             robustness: (n > 0).then(|| well as f64 / n as f64),
             interval: (n > 0).then(|| wilson(well, n)),
             network_latency_ms: median(made.first_bytes()),
             recovery: made.recovery(),
             usage: CellUsage {
-                is_ordinary: circumstances.is_baseline,
-                strategy: Some(circumstances.strategy),
+                is_ordinary: profile.is_baseline,
+                strategy: Some(profile.strategy),
                 ..CellUsage::of(made.counted())
             },
             void_reason: (n == 0).then(|| reason.unwrap_or_else(|| "no call counts".to_owned())),
@@ -316,7 +316,8 @@ impl Seen<'_> {
                 found.entry(signature).or_default().push(failure);
             }
         }
-        let mut failures: Vec<Failure> = found.into_values().filter_map(|alike| self.one_of(alike)).collect();
+        let mut failures: Vec<Failure> =
+            found.into_values().filter_map(|group| self.distinct_failure(group)).collect();
         let score = |failure: &Failure| u64::from(failure.weight) * failure.reach as u64;
         failures.sort_by(|left, right| {
             let by_score = (score(right), right.count).cmp(&(score(left), left.count));
@@ -325,35 +326,35 @@ impl Seen<'_> {
         failures
     }
 
-    /// One failure of all that are alike. The mildest circumstances in which it is seen say most, and then the smallest
-    /// input; of each preset one example is kept, because a failure may show again only under some.
-    fn one_of(&self, mut alike: Vec<Failure>) -> Option<Failure> {
-        let targets: BTreeSet<usize> = alike.iter().map(|one| self.plan.calls[one.number].target).collect();
-        let count = alike.len();
-        alike.sort_by_key(|one| (u32::MAX - one.weight, stub_size(&one.input), one.number));
+    /// Combines equal failures into one. The mildest profile under which it fails says most, and then the smallest
+    /// input; one example of each preset is kept, because the failure may repeat only under some of them.
+    fn distinct_failure(&self, mut group: Vec<Failure>) -> Option<Failure> {
+        let targets: BTreeSet<usize> = group.iter().map(|one| self.plan.calls[one.number].target).collect();
+        let count = group.len();
+        group.sort_by_key(|one| (u32::MAX - one.weight, stub_size(&one.input), one.number));
         let mut presets = BTreeSet::new();
-        alike.retain(|one| presets.insert(self.plan.calls[one.number].preset));
-        let others = alike.split_off(1.min(alike.len()));
-        let first = alike.pop()?;
+        group.retain(|one| presets.insert(self.plan.calls[one.number].preset));
+        let others = group.split_off(1.min(group.len()));
+        let first = group.pop()?;
         Some(Failure { reach: targets.len(), count, others, ..first })
     }
 
     fn failure(&self, number: usize, verdict: &Verdict) -> (Signature, Failure) {
         let call = &self.plan.calls[number];
         let target = &self.planning.targets[call.target];
-        let circumstances = &self.planning.presets[call.preset].circumstances;
+        let profile = &self.planning.presets[call.preset].circumstances;
         let frame = verdict.frame();
         let (path, line) =
             frame.map_or((target.path.clone(), target.section.line), |(path, line)| (path.to_owned(), line));
         let exception = verdict.facts.as_ref().map(|facts| facts.exception.clone());
-        // A limit says nothing about the line, so one failure for each section.
+        // A limit says nothing about the line, so there is one failure for each section.
         let section = if frame.is_some() { String::new() } else { target.name() };
         let signature = (section, verdict.kind, exception.clone(), path.clone(), line);
         let failure = Failure {
             section: target.name(),
             path,
             line,
-            scenario: circumstances.scenario.clone(),
+            scenario: profile.scenario.clone(),
             kind: verdict.kind,
             exception,
             message: verdict.message().unwrap_or_default(),
@@ -366,7 +367,7 @@ impl Seen<'_> {
             verdict: verdict.clone(),
             example: None,
             others: Vec::new(),
-            weight: weight(verdict.kind, circumstances),
+            weight: weight(verdict.kind, profile),
         };
         (signature, failure)
     }
@@ -389,12 +390,12 @@ impl Seen<'_> {
     }
 }
 
-/// How bad a failure is: what happens in ordinary use is worst, and wrong results are worse than none.
-fn weight(kind: OutcomeKind, circumstances: &crate::circumstances::Circumstances) -> u32 {
+/// Weight of a failure: failures in ordinary use are worst, and wrong results are worse than none.
+fn weight(kind: OutcomeKind, profile: &crate::circumstances::Circumstances) -> u32 {
     use crate::stubs::Strategy;
-    let likely = match circumstances.strategy {
-        _ if circumstances.is_baseline => 4,
-        _ if circumstances.burst.is_some() => 3,
+    let likely = match profile.strategy {
+        _ if profile.is_baseline => 4,
+        _ if profile.burst.is_some() => 3,
         Strategy::Hostile | Strategy::Typical => 2,
         Strategy::Misuse | Strategy::Drift => 1,
     };

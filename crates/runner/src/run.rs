@@ -1,4 +1,4 @@
-//! A run: describe, plan, execute, look again at what failed, report.
+//! A run: describe, plan, execute, rerun failures, report.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -28,99 +28,99 @@ use crate::report::RunReport;
 use crate::stubs::{GivenStub, Source};
 use crate::target::Target;
 
-/// How a run is made.
+/// Options of a run.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// What all chance comes from.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// What is done to calls; the baseline first.
+    /// Stress profiles; the baseline first.
     pub presets: Vec<PlannedPreset>,
-    /// Arguments that somebody gave.
+    /// Arguments given by the user.
     pub given: Vec<GivenStub>,
-    /// What the others are chosen from.
+    /// Source of all other arguments.
     pub source: Source,
-    /// How long a call may take.
+    /// Timeout of a call.
     pub timeout: Duration,
-    /// Calls that are under way at once.
+    /// Number of concurrent calls.
     pub parallel: usize,
-    /// The plan that an interrupted run had; it has to be the same again.
+    /// Digest of the plan of an interrupted run, which must be the same when it is resumed.
     pub digest: Option<String>,
-    /// Calls that may be spent on making the input of one failure smaller.
+    /// Maximum number of calls for shrinking the input of one failure.
     pub shrinking: usize,
 }
 
 impl RunOptions {
-    /// Enough to make nearly every input as small as it gets.
+    /// Enough calls to shrink nearly every input as far as possible.
     pub const THOROUGH: usize = 160;
 }
 
-/// Why a run ended before its end.
+/// Error that ended a run early.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// Our machinery failed.
+    /// The sandbox failed.
     #[error("{0}")]
     Sandbox(#[from] SandboxError),
-    /// What came of calls could not be written down.
-    #[error("failed to write down what came of a call: {0}")]
+    /// Outcomes could not be recorded.
+    #[error("failed to record call outcomes: {0}")]
     Ledger(Box<dyn std::error::Error + Send + Sync>),
-    /// It cannot go on, because it would be another run.
+    /// The plan differs from that of the interrupted run.
     #[error(
-        "the repository, the settings or menace changed since this run began, so it cannot go on\nhint: start a new run"
+        "the repository, the settings or menace changed since this run began, so it cannot be resumed\nhint: start a new run"
     )]
     PlanChanged,
 }
 
-/// Who is told how far a run is.
+/// Receiver of the progress of a run.
 pub trait Progress: Send + Sync {
-    /// So many calls are planned, of which so many were made before.
+    /// The plan is complete: its number of calls, and how many of them were made before.
     fn planned(&self, calls: usize, made: usize);
-    /// One more was made.
+    /// A call was made.
     fn called(&self, kind: OutcomeKind);
-    /// So many failures are looked at again.
+    /// Rerunning and shrinking starts, for this number of failures.
     fn shrinking(&self, failures: usize);
-    /// One of them is done.
+    /// A failure was rerun and shrunk.
     fn shrunk(&self);
 }
 
-/// A result of writing something down.
+/// Future of a write to the journal.
 pub type Written<'a> =
     Pin<Box<dyn Future<Output = Result<(), Box<dyn std::error::Error + Send + Sync>>> + Send + 'a>>;
 
-/// Where what came of calls is written down, at once, so that a crash loses only the calls under way.
+/// Durable record of call outcomes, written immediately, so that a crash loses only the calls in progress.
 pub trait Ledger: Send + Sync {
-    /// What an earlier part of this run wrote down, by number.
+    /// Outcomes that an earlier part of this run recorded, by number.
     fn known(&self) -> BTreeMap<u64, CallOutcome>;
-    /// What came of the very same call of the same code in another run, so that it need not be made again.
+    /// Outcome of the identical call of the same code in another run, which makes the call unnecessary.
     fn carried(&self, _call: &Call) -> Option<CallOutcome> {
         None
     }
-    /// Whether the very same call of the same code did not end in another run, nor when it was made once more there.
+    /// Whether the identical call of the same code timed out in another run, and again when it was rerun there.
     fn did_not_end_twice(&self, _call: &Call) -> bool {
         false
     }
-    /// So many calls are planned; the text tells this plan from others.
+    /// Records the number of planned calls and the digest of the plan.
     fn planned<'a>(&'a self, calls: u64, digest: &'a str) -> Written<'a>;
-    /// Something came of these calls; all are written down, or none.
+    /// Records these calls, all or none.
     fn record<'a>(&'a self, made: &'a [Recorded]) -> Written<'a>;
 }
 
-/// A call that was made.
+/// A call with its outcome.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// Its number in the run.
     pub number: u64,
-    /// What was called.
+    /// The call.
     pub call: Call,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: CallOutcome,
 }
 
-/// How a run ended.
+/// End of a run.
 #[derive(Debug)]
 pub enum RunEnd {
     /// All calls were made.
     Finished(Box<RunReport>),
-    /// Its user ended it.
+    /// Interrupted by the user.
     Interrupted {
         /// Calls that were made.
         made: usize,
@@ -129,28 +129,28 @@ pub enum RunEnd {
     },
 }
 
-/// What a run needs from outside.
+/// Services that a run uses.
 pub struct Surroundings<'a> {
-    /// Who makes the calls.
+    /// Executor of the calls.
     pub executor: &'a Arc<dyn Execute>,
-    /// Where they are written down.
+    /// Record of the outcomes.
     pub ledger: &'a dyn Ledger,
-    /// Who is told.
+    /// Receiver of the progress.
     pub progress: &'a dyn Progress,
-    /// Becomes true when the user wants it to end.
+    /// Becomes true when the user interrupts the run.
     pub stop: watch::Receiver<bool>,
 }
 
 /// Makes all calls of all targets.
 pub async fn run(
-    surroundings: &mut Surroundings<'_>,
+    context: &mut Surroundings<'_>,
     mut targets: Vec<Target>,
     options: &RunOptions,
 ) -> Result<RunEnd, RunError> {
     let planning = info_span!("plan", targets = targets.len().cast_signed());
     let planned = async {
-        describe(surroundings.executor, &mut targets).await?;
-        find_owners(surroundings.executor, &targets, options.seed).await
+        describe(context.executor, &mut targets).await?;
+        find_owners(context.executor, &targets, options.seed).await
     };
     let owners = planned.instrument(planning).await?;
     let planning = Planning {
@@ -166,7 +166,7 @@ pub async fn run(
     if options.digest.as_ref().is_some_and(|before| *before != digest) {
         return Err(RunError::PlanChanged);
     }
-    surroundings.ledger.planned(plan.calls.len() as u64, &digest).await.map_err(RunError::Ledger)?;
+    context.ledger.planned(plan.calls.len() as u64, &digest).await.map_err(RunError::Ledger)?;
     let began = Instant::now();
     let mut execution = Execution {
         plan: &plan,
@@ -178,7 +178,7 @@ pub async fn run(
         repetitions: Repetitions::default(),
     };
     let calls = info_span!("calls", planned = plan.calls.len().cast_signed());
-    if !execution.run(surroundings).instrument(calls).await? {
+    if !execution.run(context).instrument(calls).await? {
         let made = execution.outcomes.len();
         return Ok(RunEnd::Interrupted { made, planned: plan.calls.len() });
     }
@@ -188,14 +188,14 @@ pub async fn run(
     report.seconds = seconds;
     let repetitions = execution.repetitions;
     let again = info_span!("look again", failures = report.failures.len().cast_signed());
-    look_again(surroundings, &mut report, (&plan, &planning), options, repetitions).instrument(again).await?;
-    if *surroundings.stop.borrow() {
+    look_again(context, &mut report, (&plan, &planning), options, repetitions).instrument(again).await?;
+    if *context.stop.borrow() {
         return Ok(RunEnd::Interrupted { made: plan.calls.len(), planned: plan.calls.len() });
     }
     Ok(RunEnd::Finished(Box::new(report)))
 }
 
-/// Tells a plan from others.
+/// Digest that identifies a plan.
 fn digest(plan: &Plan) -> String {
     let mut hasher = blake3::Hasher::new();
     for call in &plan.calls {
@@ -212,16 +212,16 @@ fn waits_for_others(batch: &[(usize, Call)]) -> bool {
     batch.iter().any(|(_, call)| call.circumstances.disturbs_network())
 }
 
-/// What came of them, and one that was made once more meanwhile.
+/// A finished batch with its outcomes, and a rerun that was started meanwhile.
 struct Finished {
     batch: Batch,
     outcomes: Result<Vec<CallOutcome>, SandboxError>,
     twin: Option<Repetition>,
 }
 
-/// What is lost when menace is killed, and what one hanging call holds up, is at most so many calls.
+/// Maximum number of calls that are lost when menace is killed, and that one hanging call delays.
 const LARGEST_BATCH: usize = 48;
-/// Calls that are held back take long, and nobody else can be called until the last of them has ended.
+/// Calls under a CPU quota take long, and no other call can be made until the last of them has ended.
 const LARGEST_STARVING: usize = 8;
 
 struct Execution<'a> {
@@ -229,56 +229,56 @@ struct Execution<'a> {
     planning: &'a Planning<'a>,
     options: &'a RunOptions,
     outcomes: BTreeMap<usize, CallOutcome>,
-    /// What came of calls in another run, to be written down in this one.
+    /// Outcomes of other runs, to be recorded in this one.
     carried: Vec<Recorded>,
-    /// Batches under way that wait for others.
+    /// Batches in progress that wait for the network.
     waiting: usize,
-    /// Calls that waited for others in vain, which are made once more while other calls are made.
+    /// Reruns of calls that timed out waiting for the network, which run while other calls are made.
     repetitions: Repetitions,
 }
 
 impl Execution<'_> {
-    /// Makes the calls, a bounded number at once; false when the user ended it.
-    async fn run(&mut self, surroundings: &mut Surroundings<'_>) -> Result<bool, RunError> {
-        let known = surroundings.ledger.known();
+    /// Makes the calls, a bounded number of them concurrently; false when the user interrupted the run.
+    async fn run(&mut self, context: &mut Surroundings<'_>) -> Result<bool, RunError> {
+        let known = context.ledger.known();
         for (number, outcome) in known {
             let number = usize::try_from(number).unwrap_or(usize::MAX);
             if number < self.plan.calls.len() {
                 self.outcomes.insert(number, outcome);
             }
         }
-        surroundings.progress.planned(self.plan.calls.len(), self.outcomes.len());
+        context.progress.planned(self.plan.calls.len(), self.outcomes.len());
         let mut under_way = JoinSet::new();
         let (mut number, mut is_baseline_open, mut was_starving) = (0, false, false);
         while number < self.plan.calls.len() {
             let next = &self.planning.presets[self.plan.calls[number].preset].circumstances;
             let is_starving = next.proofs.contains(&Proof::Starved);
-            // What is compared with a call of the baseline needs to know what came of that one, and nobody else is to feel
-            // what starves some.
+            // A call that is compared with a baseline call needs the outcome of that one, and starving calls must not
+            // overlap with any others.
             let waits = (is_baseline_open && next.is_paired()) || is_starving != was_starving;
             was_starving = is_starving;
             is_baseline_open = (is_baseline_open && !waits) || next.is_baseline;
             let asks_others = needs_world(&self.planning.targets[self.plan.calls[number].target]);
             let room = if waits { 1 } else { self.options.parallel * next.places(asks_others) };
-            // Who waits for an answer that does not come takes nothing of the machine, and nobody waits for it.
+            // A call that waits for a response uses no CPU, so it does not occupy the slot of an ordinary call.
             let waiting = next.disturbs_network();
             while self.count(under_way.len(), waiting && !waits) >= room {
-                self.finish_one(surroundings, &mut under_way).await?;
+                self.finish_one(context, &mut under_way).await?;
             }
-            if *surroundings.stop.borrow() {
+            if *context.stop.borrow() {
                 break;
             }
-            let batch = self.next_batch(&mut number, surroundings);
+            let batch = self.next_batch(&mut number, context);
             let carried = std::mem::take(&mut self.carried);
-            self.write_down(surroundings, carried).await?;
+            self.write_down(context, carried).await?;
             if batch.is_empty() {
                 continue;
             }
             self.waiting += usize::from(waits_for_others(&batch));
-            let (executor, twins) = (Arc::clone(surroundings.executor), self.repetitions.twins());
+            let (executor, twins) = (Arc::clone(context.executor), self.repetitions.twins());
             under_way.spawn(async move {
                 let calls: Vec<Call> = batch.iter().map(|(_, call)| call.clone()).collect();
-                // What came of a call in a batch has to come of it alone, too.
+                // A call has to have the same outcome in a batch as alone.
                 let (outcomes, twin) = match &calls[..] {
                     [alone] => twins.outcome_of(&executor, alone).await,
                     together => (outcomes_of_batch(&executor, together).await, None),
@@ -287,27 +287,27 @@ impl Execution<'_> {
             });
         }
         while !under_way.is_empty() {
-            self.finish_one(surroundings, &mut under_way).await?;
+            self.finish_one(context, &mut under_way).await?;
         }
         Ok(self.outcomes.len() == self.plan.calls.len())
     }
 
-    /// Batches under way of those that wait for others, or of all others.
+    /// Number of batches in progress that wait for the network, or of all other batches.
     fn count(&self, under_way: usize, waiting: bool) -> usize {
         if waiting { self.waiting } else { under_way - self.waiting }
     }
 
     /// The next calls that can be made together: of one module, under one preset.
-    fn next_batch(&mut self, number: &mut usize, surroundings: &Surroundings<'_>) -> Batch {
+    fn next_batch(&mut self, number: &mut usize, context: &Surroundings<'_>) -> Batch {
         let mut batch = Batch::new();
         let preset = self.plan.calls.get(*number).map(|planned| planned.preset);
-        // There is room for calls of this preset. Whether there is for those of the next is not known.
+        // There is room for calls of this preset; whether there is room for those of the next is not known.
         while let Some(planned) = self.plan.calls.get(*number).filter(|one| Some(one.preset) == preset) {
             let fits = batch.first().is_none_or(|(first, call)| {
                 let of_first = &self.plan.calls[*first];
                 of_first.purpose.goes_with(planned.purpose)
                     && call.module == self.planning.targets[planned.target].module
-                    // What waits for others need not wait for each other.
+                    // Calls that wait for the network must not wait for each other.
                     && !(call.needs_world || needs_world(&self.planning.targets[planned.target]))
             });
             let is_starving =
@@ -320,14 +320,14 @@ impl Execution<'_> {
             if self.outcomes.contains_key(&current) {
                 continue;
             }
-            if let Some(reason) = self.is_pointless(current) {
+            if let Some(reason) = self.skip_reason(current) {
                 let verdict = Verdict::new(OutcomeKind::Void, reason);
-                surroundings.progress.called(verdict.kind);
+                context.progress.called(verdict.kind);
                 self.outcomes.insert(current, CallOutcome { verdict, measures: None });
                 continue;
             }
             let call = self.plan.call(current, self.planning, self.options.timeout);
-            match surroundings.ledger.carried(&call) {
+            match context.ledger.carried(&call) {
                 Some(outcome) => self.carried.push(Recorded { number: current as u64, call, outcome }),
                 None => batch.push((current, call)),
             }
@@ -335,36 +335,36 @@ impl Execution<'_> {
         batch
     }
 
-    /// What fails without anything done to it says nothing about what is done, and neither does what is done to others that
-    /// the same call does not ask.
-    fn is_pointless(&self, number: usize) -> Option<String> {
+    /// Reason to skip a call: the baseline call fails, or the required evidence cannot occur because the same call
+    /// without faults did not use the resource.
+    fn skip_reason(&self, number: usize) -> Option<String> {
         let planned = &self.plan.calls[number];
         let pair = self.outcomes.get(&planned.pair?)?;
         if !pair.verdict.kind.is_success() {
-            return Some("it fails without it, too".into());
+            return Some("the baseline call fails too".into());
         }
-        let circumstances = &self.planning.presets[planned.preset].circumstances;
+        let profile = &self.planning.presets[planned.preset].circumstances;
         let looks_outside = needs_world(&self.planning.targets[planned.target]);
         let can_happen = |proof: &Proof| match proof {
-            Proof::Delayed | Proof::Disturbed | Proof::Upstream => !asks_nobody(pair),
-            Proof::Drifted => planned.stub.drifted > 0 || !asks_nobody(pair),
-            Proof::Faulted => looks_outside || !writes_nothing(pair),
-            Proof::Memory => !needs_little(pair, circumstances.limits.memory),
+            Proof::Delayed | Proof::Disturbed | Proof::Upstream => !made_no_connection(pair),
+            Proof::Drifted => planned.stub.drifted > 0 || !made_no_connection(pair),
+            Proof::Faulted => looks_outside || !wrote_no_file(pair),
+            Proof::Memory => !used_little_memory(pair, profile.limits.memory),
             Proof::Overlap | Proof::Starved | Proof::Disk | Proof::Deadline => true,
         };
-        let proofs = &circumstances.proofs;
+        let proofs = &profile.proofs;
         let cannot = !proofs.is_empty() && !proofs.iter().any(can_happen);
         cannot.then(|| not_happened(proofs))
     }
 
     async fn finish_one(
         &mut self,
-        surroundings: &Surroundings<'_>,
+        context: &Surroundings<'_>,
         under_way: &mut JoinSet<Finished>,
     ) -> Result<(), RunError> {
         let Some(finished) = under_way.join_next().await else { return Ok(()) };
         let Finished { batch, outcomes, twin } =
-            finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
+            finished.map_err(|error| SandboxError::Protocol(format!("a batch task failed: {error}")))?;
         self.waiting -= usize::from(waits_for_others(&batch));
         if let (Some(twin), [(number, _)]) = (twin, &batch[..]) {
             self.repetitions.keep(*number, twin);
@@ -374,46 +374,42 @@ impl Execution<'_> {
             .zip(outcomes?)
             .map(|((number, call), outcome)| Recorded { number: number as u64, call, outcome })
             .collect();
-        self.write_down(surroundings, made).await
+        self.write_down(context, made).await
     }
 
-    async fn write_down(
-        &mut self,
-        surroundings: &Surroundings<'_>,
-        made: Vec<Recorded>,
-    ) -> Result<(), RunError> {
+    async fn write_down(&mut self, context: &Surroundings<'_>, made: Vec<Recorded>) -> Result<(), RunError> {
         if made.is_empty() {
             return Ok(());
         }
-        surroundings.ledger.record(&made).await.map_err(RunError::Ledger)?;
+        context.ledger.record(&made).await.map_err(RunError::Ledger)?;
         for Recorded { number, outcome, .. } in made {
-            surroundings.progress.called(outcome.verdict.kind);
+            context.progress.called(outcome.verdict.kind);
             self.outcomes.insert(usize::try_from(number).unwrap_or(usize::MAX), outcome);
         }
         Ok(())
     }
 }
 
-/// Whether a call was seen to ask for no connection. What it would be given a network for is just that.
-fn asks_nobody(outcome: &CallOutcome) -> bool {
+/// Whether a call was seen to open no connection, which is all that it would need a network for.
+fn made_no_connection(outcome: &CallOutcome) -> bool {
     outcome
         .measures
         .as_ref()
         .is_some_and(|measures| measures.flows.is_empty() && measures.saw("connections") == Some(0))
 }
 
-/// Whether a call took so little memory that it cannot come near a limit: a quarter of what would be near.
-fn needs_little(outcome: &CallOutcome, limit: Option<u64>) -> bool {
+/// Whether a call used so little memory that it cannot come near a limit: a quarter of the amount that is near.
+fn used_little_memory(outcome: &CallOutcome, limit: Option<u64>) -> bool {
     let peak = outcome.measures.as_ref().and_then(|measures| measures.peak_rss_bytes);
     peak.zip(limit).is_some_and(|(peak, limit)| peak < limit / 8)
 }
 
 /// Whether a call was seen to open no file for writing.
-fn writes_nothing(outcome: &CallOutcome) -> bool {
+fn wrote_no_file(outcome: &CallOutcome) -> bool {
     outcome.measures.as_ref().is_some_and(|measures| measures.saw("files") == Some(0))
 }
 
-/// In the order of the plan. A call of which something else came when it was repeated is flaky.
+/// Marks calls as flaky whose repetition had another outcome, and returns all outcomes in the order of the plan.
 fn repeated(plan: &Plan, mut outcomes: BTreeMap<usize, CallOutcome>) -> Vec<CallOutcome> {
     for (number, call) in plan.calls.iter().enumerate() {
         let Purpose::Repeat { of, .. } = call.purpose else { continue };
@@ -428,16 +424,16 @@ fn repeated(plan: &Plan, mut outcomes: BTreeMap<usize, CallOutcome>) -> Vec<Call
     outcomes.into_values().collect()
 }
 
-/// What is different between two outcomes of one call.
+/// Difference between two outcomes of one call.
 fn difference(first: &Verdict, again: &Verdict) -> Option<String> {
     if !first.kind.counts() || !again.kind.counts() {
         return None;
     }
     if first.kind != again.kind {
-        return Some(format!("it was {}, and {} when it was repeated", first.kind.name(), again.kind.name()));
+        return Some(format!("was {}, then {} when repeated", first.kind.name(), again.kind.name()));
     }
     let (one, other) = (first.value.as_ref()?, again.value.as_ref()?);
-    (one != other).then(|| format!("it returned {}, and then {}", beginning(one), beginning(other)))
+    (one != other).then(|| format!("returned {}, then {}", beginning(one), beginning(other)))
 }
 
 fn beginning(text: &str) -> String {

@@ -1,10 +1,10 @@
-//! Smaller versions of a value: what is left when something is taken away.
+//! Smaller variants of a value, each with one part removed or reduced.
 
 use menace_model::calls::Recipe;
 
 use crate::stubs::Stub;
 
-/// Versions of the arguments that are smaller in one place, the smallest first.
+/// Variants of the arguments that are smaller in one place, the smallest first.
 pub(crate) fn smaller_stubs(stub: &Stub) -> Vec<Stub> {
     let mut found = Vec::new();
     for index in 0..stub.keywords.len() {
@@ -35,14 +35,14 @@ pub(crate) fn smaller_stubs(stub: &Stub) -> Vec<Stub> {
     found
 }
 
-/// How much there is to read in the arguments.
+/// Size of the arguments for a reader.
 pub(crate) fn stub_size(stub: &Stub) -> u64 {
     let by_name: u64 = stub.keywords.iter().map(|(_, value)| 1 + size(value)).sum();
     let by_position: u64 = stub.arguments.iter().map(|value| 1 + size(value)).sum();
     by_name + by_position + stub.owner.as_ref().map_or(0, size)
 }
 
-/// How much there is to read in a value: characters, elements, digits.
+/// Size of a value for a reader: characters, elements, digits.
 pub(crate) fn size(recipe: &Recipe) -> u64 {
     match recipe {
         Recipe::None | Recipe::Bool(_) => 0,
@@ -83,7 +83,7 @@ pub(crate) fn size(recipe: &Recipe) -> u64 {
     }
 }
 
-/// Versions of a value that are smaller in one place.
+/// Variants of a value that are smaller in one place.
 fn smaller(recipe: &Recipe) -> Vec<Recipe> {
     match recipe {
         Recipe::Int(number) => smaller_numbers(*number).into_iter().map(Recipe::Int).collect(),
@@ -148,7 +148,7 @@ fn smaller(recipe: &Recipe) -> Vec<Recipe> {
 
 fn smaller_numbers(number: i128) -> Vec<i128> {
     let mut found = vec![0, 1, number.saturating_abs(), number / 2, number - number.signum()];
-    // Just beyond a power of two is where things break.
+    // Failures are common just beyond a power of two.
     found.extend([7, 8, 15, 16, 31, 32, 53, 63, 64].map(|bits| 1_i128 << bits));
     found.retain(|candidate| *candidate != number);
     found
@@ -163,9 +163,9 @@ fn smaller_texts(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Nothing, either half, all but one, and each element made smaller.
+/// The empty list, either half, all but one element, and each element reduced.
 fn smaller_lists<T: Clone>(items: &[T], smaller: impl Fn(&T) -> Vec<T>) -> Vec<Vec<T>> {
-    /// Of a long list not every element is tried on its own.
+    /// Number of elements of a long list that are tried individually.
     const MOST: usize = 24;
     let mut found = Vec::new();
     if items.is_empty() {
@@ -190,9 +190,9 @@ fn smaller_lists<T: Clone>(items: &[T], smaller: impl Fn(&T) -> Vec<T>) -> Vec<V
 mod tests {
     use super::*;
 
-    /// Takes smaller versions as long as they still fail.
+    /// Takes smaller variants as long as they still fail.
     fn shrunk(mut stub: Stub, fails: impl Fn(&Stub) -> bool) -> Stub {
-        assert!(fails(&stub), "the beginning has to fail");
+        assert!(fails(&stub), "the initial input has to fail");
         while let Some(next) = smaller_stubs(&stub).into_iter().find(|candidate| fails(candidate)) {
             stub = next;
         }
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn every_step_is_smaller_so_that_there_is_an_end() {
+    fn every_step_is_smaller_so_shrinking_terminates() {
         for recipe in
             [Recipe::Float(f64::NAN), Recipe::Float(3.5), Recipe::Repeated(Box::new(Recipe::text("x")), 100)]
         {

@@ -1,4 +1,4 @@
-//! Calls that belong to no run: made as a run makes them, and answered in their order.
+//! Calls outside of a run: executed as in a run, with the outcomes in the order of the calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use crate::execute::Execute;
 use crate::minimise::{outcome_of, outcomes_of_batch};
 use crate::outcome::CallOutcome;
 
-/// Calls that share an import.
+/// Maximum number of calls that share an import.
 const LARGEST_BATCH: usize = 16;
 
-/// Makes calls, a bounded number at once. What starves a machine is made after all others, so that nobody else feels it.
+/// Makes calls, a bounded number of them concurrently. Calls that starve the machine are made after all others, so
+/// that they do not affect them.
 pub async fn make_calls(
     executor: &Arc<dyn Execute>,
     calls: &[Call],
@@ -45,17 +46,17 @@ pub async fn make_calls(
             }
             let Some(finished) = under_way.join_next().await else { break };
             let (numbers, made) =
-                finished.map_err(|error| SandboxError::Protocol(format!("calls were lost: {error}")))?;
+                finished.map_err(|error| SandboxError::Protocol(format!("a batch task failed: {error}")))?;
             for (number, outcome) in numbers.into_iter().zip(made?) {
                 outcomes[number] = Some(outcome);
             }
         }
     }
-    let lost = || SandboxError::Protocol("a call was not answered".into());
+    let lost = || SandboxError::Protocol("a call has no outcome".into());
     outcomes.into_iter().map(|outcome| outcome.ok_or_else(lost)).collect()
 }
 
-/// Calls that can be made together: neighbours of one module in the same circumstances, at most so many that every place has
+/// Batches of neighbouring calls of one module under the same profile, small enough that every concurrent slot has
 /// some of them.
 fn batches(calls: &[(usize, &Call)], parallel: usize) -> VecDeque<Vec<(usize, Call)>> {
     let mut all: VecDeque<Vec<(usize, Call)>> = VecDeque::new();

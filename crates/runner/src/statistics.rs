@@ -1,4 +1,4 @@
-//! Proportions with their intervals.
+//! Confidence intervals of proportions, and medians.
 
 /// The Wilson interval at 95 % of `successes` out of `count`.
 pub fn wilson(successes: usize, count: usize) -> (f64, f64) {
@@ -14,7 +14,7 @@ pub fn wilson(successes: usize, count: usize) -> (f64, f64) {
     ((centre - half).max(0.0), (centre + half).min(1.0))
 }
 
-/// The value in the middle; of an even number of values the lower one. Nothing of none.
+/// Median; of an even number of values the lower one of the middle two. `None` for no values.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

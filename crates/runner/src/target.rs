@@ -1,25 +1,25 @@
-//! Which sections of an inventory can be called.
+//! Sections of an inventory that can be called.
 
 use std::collections::BTreeSet;
 
 use menace_model::calls::Described;
 use menace_model::inventory::{Inventory, Module, Section, SectionKind};
 
-/// A section, where it is, and what the harness says about it.
+/// A section, its location, and the harness's description of it.
 #[derive(Debug, Clone)]
 pub struct Target {
-    /// As Python imports it.
+    /// Module name, as Python imports it.
     pub module: String,
-    /// The file, from the root of the repository.
+    /// Path of the file, relative to the root of the repository.
     pub path: String,
-    /// What the scan knows.
+    /// The section as the scan found it.
     pub section: Section,
-    /// What the harness knows; nothing before it was asked.
+    /// Description by the harness; `None` before the harness was asked.
     pub described: Option<Described>,
 }
 
 impl Target {
-    /// Fields that its module reads from answers of others.
+    /// Fields that its module reads from responses.
     pub fn reads(&self) -> &[String] {
         match &self.described {
             Some(Described::Callable { reads, .. }) => reads,
@@ -33,8 +33,7 @@ impl Target {
     }
 }
 
-/// The sections that are there to be called from outside: not those of tests, not functions in functions, not
-/// signatures without a body.
+/// Sections that can be called from outside: no tests, no nested functions, no signatures without a body.
 pub fn targets(inventory: &Inventory, only: &[String]) -> Vec<Target> {
     let wanted = |module: &&Module| {
         if only.is_empty() { !is_for_tests(&module.path) } else { only.contains(&module.path) }
@@ -53,7 +52,7 @@ pub fn targets(inventory: &Inventory, only: &[String]) -> Vec<Target> {
             described: None,
         }));
     }
-    // A property and its setter have one name, and so have functions that are defined again.
+    // A property and its setter share a name, and so do redefined functions.
     let mut names = BTreeSet::new();
     found.retain(|target| names.insert(target.name()));
     found
@@ -68,7 +67,7 @@ fn is_for_tests(path: &str) -> bool {
         || parts.any(|part| matches!(part, "tests" | "test" | "testing" | "docs" | "examples" | "benchmarks"))
 }
 
-/// The directories from which modules are imported, from the root of the repository: most often the root itself.
+/// Directories from which modules are imported, relative to the root of the repository: most often the root itself.
 pub fn roots(inventory: &Inventory) -> Vec<String> {
     let mut roots = BTreeSet::new();
     for module in &inventory.modules {

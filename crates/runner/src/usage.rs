@@ -1,4 +1,4 @@
-//! What the calls of a cell took, and which inputs they were given.
+//! Resources that the calls of a cell consumed, and the kinds of input that they received.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,31 @@ use crate::plan::PlannedCall;
 use crate::statistics::median;
 use crate::stubs::{Strategy, Stub};
 
-/// What the calls of a cell took. Calls that do not count are left out.
+/// Resource usage of the calls of a cell. Calls that do not count are left out.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CellUsage {
-    /// CPU time of all of them; nothing if it could not be measured of one.
+    /// CPU time of all calls; `None` if it could not be measured for one of them.
     pub cpu_seconds: Option<f64>,
-    /// Memory times time of all of them; nothing if it could not be measured of one.
+    /// Memory multiplied by time, of all calls; `None` if it could not be measured for one of them.
     pub gb_seconds: Option<f64>,
-    /// The median of the CPU time of calls that returned.
+    /// Median CPU time of calls that returned.
     pub cpu_ms_of_ok: Option<f64>,
-    /// The longest that a call took which came to an end, whatever its end was.
+    /// Longest duration of a call that ended before its timeout.
     pub slowest_ended_ms: Option<f64>,
-    /// Calls that returned in a second, while many were made at once.
+    /// Successful calls per second during bursts.
     pub throughput: Option<f64>,
-    /// Kinds of input that were offered.
+    /// Kinds of input that were passed.
     pub shapes_offered: usize,
-    /// Of them, those of which a call ended well.
+    /// Kinds of input of which a call succeeded.
     pub shapes_handled: usize,
-    /// Whether nothing was done to the calls.
+    /// Whether the calls belong to the baseline.
     pub is_ordinary: bool,
-    /// How their arguments were chosen.
+    /// Input strategy.
     pub strategy: Option<Strategy>,
 }
 
 impl CellUsage {
-    /// Of the calls of a cell that count.
+    /// Sums up the calls of a cell that count.
     pub(crate) fn of<'call>(calls: impl Iterator<Item = (&'call PlannedCall, &'call CallOutcome)>) -> Self {
         let mut usage = Self { cpu_seconds: Some(0.0), gb_seconds: Some(0.0), ..Self::default() };
         let mut shapes: BTreeMap<String, bool> = BTreeMap::new();
@@ -66,7 +66,7 @@ impl CellUsage {
     }
 }
 
-/// The kinds of the arguments, without their values.
+/// Kinds of the arguments, without their values.
 fn shape(stub: &Stub) -> String {
     let by_position = stub.arguments.iter().map(|recipe| kind(recipe).to_owned());
     let by_name = stub.keywords.iter().map(|(name, recipe)| format!("{name}={}", kind(recipe)));

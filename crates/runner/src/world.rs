@@ -1,4 +1,5 @@
-//! What is around one call: the circumstances of its preset, with its own chance and the answers that its module reads.
+//! The environment of one call: that of its profile, with the call's seed and the response fields that its module
+//! reads.
 
 use std::time::Duration;
 
@@ -10,12 +11,12 @@ use crate::call::Call;
 use crate::circumstances::Upstream;
 use crate::stubs::plausible_value;
 
-/// When things go wrong with a call that is made again and again, from its first packet.
+/// Window of faults in a call that is repeated, from its first packet on.
 pub(crate) const WINDOW: Window = Window { from: Duration::from_millis(500), until: Duration::from_secs(1) };
-/// For how long it is made.
+/// Duration of the repetition.
 pub(crate) const ACROSS: Duration = Duration::from_secs(2);
 
-/// The world of a call.
+/// Creates the environment of a call.
 pub(crate) fn world_of(call: &Call) -> World {
     let mut world = call.circumstances.world.clone();
     let Some(network) = &mut world.network else { return world };
@@ -26,14 +27,14 @@ pub(crate) fn world_of(call: &Call) -> World {
     if let Some(mocks) = &mut network.mocks {
         mocks.fields = fields(&call.reads);
         if let Some(upstream) = call.circumstances.upstream {
-            go_wrong(mocks, upstream, call.seed);
+            inject_faults(mocks, upstream, call.seed);
         }
     }
     world
 }
 
-/// Lets requests go wrong, each call in one of the ways.
-fn go_wrong(mocks: &mut Mocks, upstream: Upstream, chance: u64) {
+/// Adds faults to the mocks. The seed selects the kind of fault of a call.
+fn inject_faults(mocks: &mut Mocks, upstream: Upstream, seed: u64) {
     let (faults, fail_on) = match upstream {
         Upstream::Flaky { failures, requests } => {
             let is_bad = |request: &u64| (request - 1) % requests < failures;
@@ -44,15 +45,15 @@ fn go_wrong(mocks: &mut Mocks, upstream: Upstream, chance: u64) {
             ([MockFault::Unauthorized, MockFault::Forbidden, MockFault::Corrupt], Vec::new())
         }
     };
-    let chosen = faults[usize::try_from(chance % 3).unwrap_or(0)];
+    let chosen = faults[usize::try_from(seed % 3).unwrap_or(0)];
     let respond = Answer { fault: Some(chosen), fail_on, ..Answer::default() };
     mocks.rules.insert(0, MockRule { respond, ..MockRule::default() });
 }
 
-/// Requests of a call that can go wrong.
+/// Requests of a call that can fail.
 const MOST_REQUESTS: u64 = 200;
 
-/// Names of fields that usually hold others.
+/// Names of fields that usually hold records.
 const RECORDS: [&str; 12] = [
     "data",
     "result",
@@ -67,11 +68,11 @@ const RECORDS: [&str; 12] = [
     "user",
     "info",
 ];
-/// Names of fields that usually hold several of them.
+/// Names of fields that usually hold lists of records.
 const LISTS: [&str; 10] =
     ["items", "results", "rows", "records", "entries", "list", "values", "hits", "objects", "elements"];
 
-/// An answer that has all of these fields, at the top and in whatever holds others.
+/// A response with all of these fields, at the top level and in nested records.
 fn fields(reads: &[String]) -> Map<String, Value> {
     let is_one_of = |names: &[&str], name: &str| names.contains(&name.to_ascii_lowercase().as_str());
     let leaves: Map<String, Value> = reads
@@ -95,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_has_the_fields_that_are_read_wherever_they_are_read() {
+    fn a_response_has_the_read_fields_at_every_level() {
         let reads: Vec<String> = ["data", "items", "email", "month", "total"].map(str::to_owned).to_vec();
         let answer = Value::Object(fields(&reads));
         for place in [&answer, &answer["data"], &answer["items"][0]] {
@@ -105,11 +106,11 @@ mod tests {
     }
 
     #[test]
-    fn the_first_requests_go_wrong_in_a_way_that_follows_from_the_chance() {
+    fn the_first_requests_fail_with_a_fault_selected_by_the_seed() {
         let chosen: Vec<_> = (0..3)
-            .map(|chance| {
+            .map(|seed| {
                 let mut mocks = Mocks::default();
-                go_wrong(&mut mocks, Upstream::Flaky { failures: 2, requests: 50 }, chance);
+                inject_faults(&mut mocks, Upstream::Flaky { failures: 2, requests: 50 }, seed);
                 let answer = mocks.rules[0].respond.clone();
                 assert_eq!(answer.fail_on, [1, 2, 51, 52, 101, 102, 151, 152]);
                 answer.fault.unwrap()

@@ -1,8 +1,8 @@
-//! Which process made something, so that others know whether it can still want it.
+//! Identity of the process that created a resource, so that other processes can tell whether it is stale.
 
 use std::fs;
 
-/// A process, by what no other has.
+/// Unique identity of a process: machine, boot, process id and start time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Author {
     machine: String,
@@ -24,12 +24,12 @@ impl Author {
         }
     }
 
-    /// As it is written down.
+    /// Text form for labels and files.
     pub(crate) fn text(&self) -> String {
         format!("{}/{}/{}/{}", self.machine, self.boot, self.pid, self.started)
     }
 
-    /// The one that was written down.
+    /// Parses the text form.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let parts: Vec<&str> = text.split('/').collect();
         let [machine, boot, pid, started] = parts.as_slice() else { return None };
@@ -41,7 +41,8 @@ impl Author {
         })
     }
 
-    /// Whether it cannot be alive any more. Of another machine nobody here knows.
+    /// Whether the process has certainly ended. A process of another machine counts as alive, because it cannot be
+    /// checked from here.
     pub(crate) fn is_gone(&self, this: &Self) -> bool {
         if self.machine != this.machine || self.machine.is_empty() {
             return false;
@@ -50,8 +51,8 @@ impl Author {
     }
 }
 
-/// When a process was started, in ticks since the machine was; nothing if there is none of this number. One that has ended and that
-/// nobody has waited for is none: where no process reaps orphans it is listed for ever.
+/// Start time of a process in clock ticks since boot, or `None` if no such process exists. A zombie counts as ended:
+/// where no process reaps orphans it stays listed forever.
 fn started(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program, in parentheses, may itself have spaces and parentheses.
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_that_lives_is_not_gone_and_one_that_ended_is() {
+    fn a_living_process_is_not_gone_and_an_ended_one_is() {
         let this = Author { machine: "here".into(), ..Author::this() };
         assert!(!Author::parse(&this.text()).unwrap().is_gone(&this));
         for gone in [
@@ -75,11 +76,11 @@ mod tests {
             assert!(gone.is_gone(&this), "{gone:?}");
         }
         let elsewhere = Author { machine: "there".into(), boot: "other".into(), ..this.clone() };
-        assert!(!elsewhere.is_gone(&this), "nobody here knows what lives on another machine");
+        assert!(!elsewhere.is_gone(&this), "processes of another machine cannot be checked");
     }
 
     #[test]
-    fn one_that_nobody_has_waited_for_is_gone() {
+    fn a_zombie_is_gone() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let author = Author {
             machine: "here".into(),

@@ -1,4 +1,4 @@
-//! The one interface of everything that isolates.
+//! The common interface of all sandbox backends.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::{SandboxError, Snapshot};
 
-/// Something that makes sandboxes.
+/// An implementation of sandboxes: native, Docker or fake.
 #[async_trait]
 pub trait Backend: Send + Sync {
-    /// What it can do on this host.
+    /// Capabilities of the backend on this host.
     fn capabilities(&self) -> Capabilities;
 
-    /// Makes a sandbox. Whatever goes wrong, nothing of it is left behind.
+    /// Creates a sandbox. On failure nothing is left behind.
     async fn create(&self, spec: SandboxSpec) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
-    /// Runs one command in a sandbox of its own, which is made for it and destroyed after it.
+    /// Runs one command in a new sandbox and destroys the sandbox afterwards.
     async fn run(&self, spec: SandboxSpec, request: ExecRequest) -> Result<ExecOutcome, SandboxError> {
         let sandbox = self.create(spec).await?;
         let outcome = sandbox.exec(request.exclusive()).await;
@@ -31,55 +31,56 @@ pub trait Backend: Send + Sync {
         outcome
     }
 
-    /// Makes a sandbox with the files of a snapshot, from the same host directories.
+    /// Creates a sandbox with the files of a snapshot, from the same host directories.
     async fn fork(&self, snapshot: &Snapshot) -> Result<Arc<dyn Sandbox>, SandboxError>;
 
-    /// The sandbox of this name that an earlier process made and that is still there. Where sandboxes end with the process that
-    /// made them, there is none.
+    /// Takes over the sandbox with this id that an earlier process created and that still exists. Returns `None` in
+    /// backends whose sandboxes end with the process that created them.
     async fn adopt(&self, _id: &str, _spec: &SandboxSpec) -> Result<Option<Arc<dyn Sandbox>>, SandboxError> {
         Ok(None)
     }
 
-    /// Removes what waits for too long or is not well. Whoever holds a backend for long asks for it now and then.
+    /// Removes idle resources that waited too long or are unhealthy. Long-lived owners of a backend call this
+    /// periodically.
     async fn sweep(&self) -> Result<(), SandboxError> {
         Ok(())
     }
 
-    /// Removes what nobody knows any more of what was made.
+    /// Removes stale resources left behind by ended processes.
     async fn reap(&self) -> Result<(), SandboxError> {
         Ok(())
     }
 
-    /// Removes everything that is no sandbox of anybody, and waits for that.
+    /// Removes every resource that does not belong to a sandbox in use, and waits for the removal.
     async fn end(&self) {}
 }
 
-/// A connection to a program inside.
+/// A connection to a program inside a sandbox.
 pub trait Connection: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Connection for T {}
 
-/// Files that are watched. Dropping it ends that.
+/// A file watch. Dropping it ends the watch.
 #[async_trait]
 pub trait Watch: Send {
-    /// The next thing that happens; `None` when the sandbox is gone.
+    /// Waits for the next file event; `None` when the sandbox is gone.
     async fn next(&mut self) -> Option<FileEvent>;
 }
 
-/// A sandbox. Dropping it destroys it as well, without waiting for the end.
+/// A sandbox. Dropping it destroys it without waiting for completion.
 #[async_trait]
 pub trait Sandbox: Send + Sync {
-    /// Its name, unique on this host.
+    /// Id of the sandbox, unique on this host.
     fn id(&self) -> &str;
 
-    /// Runs a command to its end and keeps what it printed, up to the limit.
+    /// Runs a command to completion and captures its output up to the limit.
     async fn exec(&self, request: ExecRequest) -> Result<ExecOutcome, SandboxError>;
 
-    /// Starts a command and streams what it prints.
+    /// Starts a command and streams its output.
     async fn spawn(&self, request: ExecRequest) -> Result<Box<dyn Process>, SandboxError>;
 
-    /// Unpacks a tar archive into a directory of the sandbox, which is made if it is missing. An entry that would
-    /// land outside the directory is an error.
+    /// Unpacks a tar archive into a directory of the sandbox, which is created if missing. An entry that would land
+    /// outside the directory is an error.
     async fn put(
         &self,
         directory: &Path,
@@ -93,111 +94,112 @@ pub trait Sandbox: Send + Sync {
         archive: &mut (dyn AsyncWrite + Send + Unpin),
     ) -> Result<(), SandboxError>;
 
-    /// What it takes now.
+    /// Current resource usage.
     async fn stats(&self) -> Result<Stats, SandboxError>;
 
-    /// What was written and deleted in it since it was made.
+    /// Files written and deleted since the sandbox was created.
     async fn changes(&self) -> Result<FileChanges, SandboxError>;
 
-    /// What the kernel says about its isolation.
+    /// State of the isolation as the kernel reports it.
     async fn isolation(&self) -> Result<Isolation, SandboxError>;
 
-    /// What was seen on its network. There is nothing to be seen without one.
+    /// Observed network traffic; empty without a network.
     async fn network(&self) -> Result<NetworkReport, SandboxError>;
 
-    /// Lets other rules hold on its network from now on. Connections that they do not allow are broken off.
+    /// Replaces the network policy. Open connections that the new policy denies are closed.
     async fn change_network(&self, spec: NetworkSpec) -> Result<(), SandboxError>;
 
-    /// How often system calls were made to go wrong, rule by rule.
+    /// Number of injected system call faults, per rule.
     async fn faults(&self) -> Result<Vec<FaultCount>, SandboxError>;
 
-    /// Does something with its files. Only listing and looking have answers.
+    /// Performs a file operation. Only list and stat return entries.
     async fn files(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError>;
 
-    /// Tells what happens to a file or in a directory, and in all directories below that are there now or made later.
+    /// Watches a file or a directory, including all existing and future directories below it.
     async fn watch(&self, _path: &Path) -> Result<Box<dyn Watch>, SandboxError> {
         Err(cannot("watch files"))
     }
 
-    /// Opens a connection to a program inside that listens on a port of its loopback interface.
+    /// Connects to a program in the sandbox that listens on a port of its loopback interface.
     async fn connect(&self, _port: u16) -> Result<Box<dyn Connection>, SandboxError> {
         Err(cannot("reach programs inside"))
     }
 
-    /// Lets other limits hold from now on.
+    /// Changes the limits of the running sandbox.
     async fn change_limits(&self, _change: LimitsChange) -> Result<(), SandboxError> {
         Err(cannot("change limits of a sandbox that runs"))
     }
 
-    /// Ends every process in it; its files stay. Commands are refused by whoever stopped it, until [`Sandbox::start`].
+    /// Ends every process in the sandbox; its files stay. The owner that stopped it rejects commands until
+    /// [`Sandbox::start`].
     async fn stop(&self) -> Result<(), SandboxError>;
 
-    /// Makes it ready for commands after it was stopped.
+    /// Makes a stopped sandbox ready for commands.
     async fn start(&self) -> Result<(), SandboxError>;
 
-    /// What it does, for one that was taken over.
+    /// Current state, for a sandbox that was adopted.
     async fn state(&self) -> Result<SandboxState, SandboxError> {
         Err(cannot("say what a sandbox does"))
     }
 
-    /// Stops every process in it until [`Sandbox::resume`]. Pausing twice is the same as once.
+    /// Freezes every process in the sandbox until [`Sandbox::resume`]. Pausing is idempotent.
     async fn pause(&self) -> Result<(), SandboxError>;
 
-    /// Lets its processes go on.
+    /// Lets the processes of a paused sandbox continue.
     async fn resume(&self) -> Result<(), SandboxError>;
 
-    /// Copies what was written and deleted in it. Processes are not part of it.
+    /// Copies the written files and the list of deleted ones. Processes are not part of a snapshot.
     async fn snapshot(&self) -> Result<Snapshot, SandboxError>;
 
-    /// Kills everything in it and removes it. After that every other call answers [`SandboxError::Gone`];
-    /// destroying twice is the same as once.
+    /// Kills all processes and removes the sandbox. Every later call returns [`SandboxError::Gone`], except that
+    /// destroying is idempotent.
     async fn destroy(&self) -> Result<(), SandboxError>;
 }
 
-/// A command that runs in a sandbox. Dropping it kills it with everything it started.
+/// A command that runs in a sandbox. Dropping it kills the command and all its descendants.
 #[async_trait]
 pub trait Process: Send {
-    /// The next thing that happens; after [`Event::Exited`] nothing does. What nobody asks for is not read, so a
-    /// command that prints faster than its reader waits.
+    /// Waits for the next event; [`Event::Exited`] is the last one. Output is read only on demand, so a command that
+    /// prints faster than its reader blocks.
     async fn next(&mut self) -> Result<Event, SandboxError>;
 
-    /// Writes to its stdin. A command that does not read any more is an error of kind broken pipe.
+    /// Writes to stdin. Fails with a broken pipe if the command no longer reads.
     async fn write(&mut self, bytes: &[u8]) -> Result<(), SandboxError>;
 
-    /// Takes its stdin away, so that it can be written to while events are waited for. A command that prints before it
-    /// has read everything needs that, or both sides wait for ever.
+    /// Takes stdin, so that it can be written to while events are awaited. Without this a command that prints before it
+    /// has read all its input deadlocks with its caller.
     async fn take_stdin(&mut self) -> Option<Box<dyn AsyncWrite + Send + Unpin>>;
 
-    /// Ends its stdin.
+    /// Closes stdin.
     async fn close_stdin(&mut self) -> Result<(), SandboxError>;
 
-    /// Sends it a signal.
+    /// Sends a signal to the command.
     async fn signal(&mut self, signal: i32) -> Result<(), SandboxError>;
 
-    /// Kills it with everything it started. Its end is the last event.
+    /// Kills the command and all its descendants. Its exit is the last event.
     async fn kill(&mut self) -> Result<(), SandboxError>;
 
-    /// Tells its terminal how large it is now.
+    /// Sets the size of the command's terminal.
     async fn resize(&mut self, _size: TerminalSize) -> Result<(), SandboxError> {
         Err(cannot("give commands a terminal"))
     }
 }
 
-/// What a backend does not do. Callers that ask for its capabilities first do not meet this.
+/// Error for an operation that the backend does not support. Callers that check the capabilities first do not meet it.
 pub(crate) fn cannot(what: &str) -> SandboxError {
     SandboxError::Refused {
         problem: format!("this backend cannot {what}"),
-        hint: "menace doctor says what each backend can do; native can do most".into(),
+        hint: "'menace doctor' lists what each backend supports; native supports most".into(),
     }
 }
 
-/// What a running command does.
+/// Event of a running command.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
-    /// It printed.
+    /// Output on stdout.
     Stdout(Vec<u8>),
-    /// It complained.
+    /// Output on stderr.
     Stderr(Vec<u8>),
-    /// It ended. `stdout` and `stderr` of the outcome are empty: they were streamed.
+    /// The command ended. `stdout` and `stderr` of the outcome are empty: they were streamed.
     Exited(Box<ExecOutcome>),
 }

@@ -1,105 +1,105 @@
-//! What can go wrong, with what the user can do about it.
+//! Errors of sandboxes, with hints for the user.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a sandbox could not do what it was asked for.
+/// Failure of a sandbox operation.
 #[derive(Debug, Error)]
 pub enum SandboxError {
     /// The spec or request contradicts itself or the host; the caller has to change it.
     #[error("{problem}\nhint: {hint}")]
     Refused {
-        /// What is wrong with it.
+        /// The requirement that was not met.
         problem: String,
-        /// What would be right.
+        /// How to correct the request.
         hint: String,
     },
-    /// A host path of the spec is not there or not what it has to be.
-    #[error("cannot use {path}: {source}\nhint: the path has to be there, of the right kind, and readable for you", path = path.display())]
+    /// A host path of the spec is missing or of the wrong kind.
+    #[error("cannot use {path}: {source}\nhint: the path must exist, be of the right kind, and be readable by this user", path = path.display())]
     HostPath {
-        /// The path.
+        /// Path on the host.
         path: PathBuf,
-        /// Why.
+        /// Error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// This host cannot do something that isolation needs. There is no way around it.
+    /// The host lacks a feature that isolation needs. There is no fallback.
     #[error("this host cannot {what}: {source}\nhint: {hint}")]
     Unsupported {
-        /// The step, as a verb.
+        /// Failed step, as a verb phrase.
         what: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         #[source]
         source: io::Error,
-        /// How to get it.
+        /// How to enable the feature.
         hint: String,
     },
-    /// The program is not there or cannot be executed.
+    /// The program is missing or cannot be executed.
     #[error(
-        "cannot start {program} in the sandbox: {source}\nhint: programs are looked for in the PATH of the sandbox; sh -c 'echo $PATH' in it shows where"
+        "cannot start {program} in the sandbox: {source}\nhint: programs are looked up in the sandbox's PATH; run sh -c 'echo $PATH' in it to see the value"
     )]
     Start {
-        /// As it was asked for.
+        /// Program as requested.
         program: String,
-        /// What the kernel said.
+        /// Error of the kernel.
         #[source]
         source: io::Error,
     },
     /// A path inside the sandbox could not be read, written, packed or unpacked.
     #[error("cannot {action} {path} in the sandbox: {reason}", path = path.display())]
     Inside {
-        /// As a verb.
+        /// Failed operation, as a verb.
         action: &'static str,
-        /// Inside.
+        /// Path inside the sandbox.
         path: PathBuf,
-        /// Why.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Nobody inside answers on a port.
+    /// No program in the sandbox accepts connections on a port.
     #[error(
         "cannot reach port {port} in the sandbox: {source}\nhint: start a program that listens on that port"
     )]
     Port {
-        /// Which.
+        /// Port on the sandbox's loopback interface.
         port: u16,
-        /// What the kernel said.
+        /// Error of the kernel.
         #[source]
         source: io::Error,
     },
-    /// Reading from or writing to a command, an archive or a file of ours failed.
+    /// Reading from or writing to a command, an archive or one of menace's files failed.
     #[error("failed to {action}: {source}")]
     Io {
-        /// As a verb.
+        /// Failed operation, as a verb phrase.
         action: &'static str,
-        /// Why.
+        /// Underlying error.
         #[source]
         source: io::Error,
     },
-    /// There are as many containers as there may be.
+    /// The limit on the number of containers is reached.
     #[error(
-        "{there} containers are used, and {most} is the most\nhint: destroy some, or set SANDBOX_MAX_CONTAINER_COUNT higher"
+        "container limit reached: {there} of {most} are in use\nhint: destroy some, or raise SANDBOX_MAX_CONTAINER_COUNT"
     )]
     Full {
-        /// How many are used.
+        /// Number of containers in use.
         there: usize,
-        /// How many may be.
+        /// Highest allowed number.
         most: usize,
     },
-    /// The sandbox was destroyed, or its first process is dead.
+    /// The sandbox was destroyed, or its init process is dead.
     #[error("sandbox {id} is gone")]
     Gone {
-        /// Which.
+        /// Id of the sandbox.
         id: String,
     },
-    /// A part of ours did not keep to the protocol between the parts.
+    /// A component of menace violated an internal protocol.
     #[error("{0}")]
     Protocol(String),
 }
 
 impl SandboxError {
-    /// A failed operation of ours, for `map_err`.
+    /// Wraps an I/O error of the named operation, for `map_err`.
     pub fn io(action: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io { action, source }
     }

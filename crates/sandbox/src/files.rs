@@ -1,4 +1,4 @@
-//! Files of ours that several processes use: there as a whole or not at all, and locked.
+//! Atomic writes and locks for files that several menace processes share.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::SandboxError;
 
-/// Writes JSON, as a whole or not at all. With `lasting` it is also there after the power has failed.
+/// Writes JSON atomically. With `lasting` the file is synced and survives a power failure.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize, lasting: bool) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(directory)?;
@@ -22,11 +22,11 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize, lasting: bool) -> 
     Ok(())
 }
 
-/// How often it is looked whether a lock is free.
+/// Interval between two attempts to take a lock.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Waits until nobody else holds a lock, and holds it until what is returned is dropped. The kernel could wake us, but then a
-/// process that is to end would have to wait for whoever holds it.
+/// Takes a lock, waiting until it is free; dropping the file releases it. Polls instead of blocking in the kernel, so
+/// that a process that is asked to exit does not have to wait for the holder of the lock.
 pub(crate) async fn lock(path: Option<&Path>) -> Result<Option<File>, SandboxError> {
     let Some(path) = path else { return Ok(None) };
     let file = open(path).map_err(SandboxError::io("open the lock of the pool"))?;
@@ -39,7 +39,7 @@ pub(crate) async fn lock(path: Option<&Path>) -> Result<Option<File>, SandboxErr
     }
 }
 
-/// The same, for whoever has nothing else to do meanwhile, such as a command that cleans up.
+/// Takes a lock and blocks the thread meanwhile, for commands with no other work, such as clean-up.
 pub fn lock_now(path: &Path) -> io::Result<File> {
     let file = open(path)?;
     file.lock()?;

@@ -1,6 +1,6 @@
-//! How much of what commands print is kept.
+//! Size-limited capture of command output.
 
-/// What is kept of a stream.
+/// Captured prefix of an output stream.
 pub(crate) struct Kept {
     bytes: Vec<u8>,
     most: usize,

@@ -1,7 +1,7 @@
-//! Sandboxes behind one trait: [`Backend`] makes them, [`Sandbox`] is one, [`Process`] is a command in it.
+//! Sandboxes behind one trait: a [`Backend`] creates each [`Sandbox`], and a [`Process`] is a command that runs in one.
 //!
 //! This is the only crate that talks to the kernel about isolation. There is no unisolated fallback: a host that cannot
-//! do a step gets an error that names it.
+//! perform a step gets an error that names the step.
 
 mod author;
 mod backend;
@@ -24,8 +24,8 @@ pub use snapshot::Snapshot;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// The binary is started again to make namespaces: as a launcher of sandboxes, or to find out what this host can do. A
-/// `main` calls this before anything else and returns what it returns, if that is not `None`.
+/// Entry point for re-executions of the binary: as the launcher of native sandboxes, or as a capability probe. `main`
+/// calls this before anything else and exits with the returned code unless it is `None`.
 pub fn child_main(arguments: &[OsString]) -> Option<ExitCode> {
     if arguments.get(1).is_some_and(|argument| argument == native::LAUNCHER_ARGUMENT) {
         return Some(native::launcher_main());

@@ -1,19 +1,19 @@
-//! The files of a sandbox, apart from it.
+//! Copy of the files of a sandbox that is independent of the sandbox.
 
 use std::path::PathBuf;
 
 use menace_model::sandbox::{FileChanges, SandboxSpec};
 use tempfile::TempPath;
 
-/// What was written and deleted in a sandbox. The copy on disk goes when the last clone is dropped.
+/// Files written and deleted in a sandbox. The copy on disk is removed when the last clone is dropped.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// How the sandbox was made.
+    /// Spec of the original sandbox.
     pub spec: SandboxSpec,
-    /// What was written and deleted.
+    /// Files written and deleted.
     pub changes: FileChanges,
-    /// Files and whole directories that are to be removed before the archive is unpacked.
+    /// Files and whole directories to remove before the archive is unpacked.
     pub removed: Vec<PathBuf>,
-    /// A tar archive of what was written, with paths relative to the root of the sandbox.
+    /// Tar archive of the written files, with paths relative to the root of the sandbox.
     pub archive: std::sync::Arc<TempPath>,
 }

@@ -1,4 +1,4 @@
-//! Tells people what they have to know: in the log, at an address, by a command. One way that does not work keeps no other.
+//! Sends alerts to people: to the log, to a webhook, to a command. A channel that fails does not affect the others.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
-/// Something that somebody has to know.
+/// A condition that needs a person's attention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Alert {
-    /// When, as in `2026-11-18T01:23:45.678Z`.
+    /// Time, such as `2026-11-18T01:23:45.678Z`.
     pub at: String,
-    /// What kind of thing it is, such as `service.restarted`.
+    /// Kind of alert, such as `service.restarted`.
     pub kind: String,
-    /// What it is about: a service, an image, a container.
+    /// Affected service, image or container.
     pub subject: String,
-    /// What happened.
+    /// Description of the condition.
     pub message: String,
 }
 
 impl Alert {
-    /// Of this moment.
+    /// Creates an alert with the current time.
     pub fn now(kind: &str, subject: &str, message: impl Into<String>) -> Self {
         Self {
             at: crate::clock::text(crate::clock::now_ms()),
@@ -32,39 +32,39 @@ impl Alert {
     }
 }
 
-/// Where alerts go, beside the log.
+/// Channels of alerts, in addition to the log.
 #[derive(Debug, Clone, Default)]
 pub struct Dispatcher {
-    /// An address that is sent the alert as JSON.
+    /// URL that receives the alert as JSON in a POST request.
     pub webhook: Option<String>,
-    /// A line of shell that gets the alert as JSON on its stdin.
+    /// Shell command that receives the alert as JSON on stdin.
     pub command: Option<String>,
 }
 
-/// How often an address is tried, and how long is waited before the second time; twice as long before the third.
+/// Attempts to reach the webhook, and the pause before the second one; it doubles before the third.
 const ATTEMPTS: u32 = 3;
 const PAUSE: Duration = Duration::from_millis(500);
-/// How long an address, or a command, may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout of one webhook request, and of the command.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 impl Dispatcher {
-    /// Tells everybody. What did not work is returned, and in the log.
+    /// Sends the alert to all channels. Failures are logged and returned.
     pub async fn dispatch(&self, alert: &Alert) -> Vec<String> {
         tracing::error!(kind = alert.kind, subject = alert.subject, "alert: {}", alert.message);
         let (posted, ran) = tokio::join!(self.post(alert), self.run(alert));
         let problems: Vec<String> = [posted, ran].into_iter().filter_map(Result::err).collect();
         for problem in &problems {
-            tracing::error!("an alert did not get through: {problem}");
+            tracing::error!("failed to send an alert: {problem}");
         }
         problems
     }
 
     async fn post(&self, alert: &Alert) -> Result<(), String> {
         let Some(webhook) = &self.webhook else { return Ok(()) };
-        // There may be one already.
+        // Fails if a provider is installed already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder().timeout(PATIENCE).build();
-        // Addresses of this kind are secrets, and errors name them.
+        let client = reqwest::Client::builder().timeout(TIMEOUT).build();
+        // Webhook URLs are secrets, and reqwest's errors contain them.
         let client = client.map_err(|error| error.without_url().to_string())?;
         let mut last = String::new();
         for attempt in 0..ATTEMPTS {
@@ -93,16 +93,16 @@ impl Dispatcher {
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A command that does not read it is within its rights.
+            // The command need not read its stdin.
             let _ = stdin.write_all(&text).await;
         }
-        match tokio::time::timeout(PATIENCE, child.wait_with_output()).await {
-            Err(_) => Err(failed(format!("it did not end within {PATIENCE:?}"))),
+        match tokio::time::timeout(TIMEOUT, child.wait_with_output()).await {
+            Err(_) => Err(failed(format!("timed out after {TIMEOUT:?}"))),
             Ok(Err(error)) => Err(failed(error.to_string())),
             Ok(Ok(done)) if done.status.success() => Ok(()),
             Ok(Ok(done)) => {
-                let said = String::from_utf8_lossy(&done.stderr);
-                Err(failed(format!("{}: {}", done.status, said.lines().last().unwrap_or("it said nothing"))))
+                let stderr = String::from_utf8_lossy(&done.stderr);
+                Err(failed(format!("{}: {}", done.status, stderr.lines().last().unwrap_or("no output"))))
             }
         }
     }
@@ -118,14 +118,14 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn everybody_is_told_and_who_cannot_be_is_named() {
-        let (sender, mut told) = unbounded_channel();
-        let taken = move |Json(alert): Json<Value>| async move {
+    async fn all_channels_receive_the_alert_and_failures_are_returned() {
+        let (sender, mut received) = unbounded_channel();
+        let receive = move |Json(alert): Json<Value>| async move {
             sender.send(alert).unwrap();
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(async move { axum::serve(listener, Router::new().route("/hook", post(taken))).await });
+        tokio::spawn(async move { axum::serve(listener, Router::new().route("/hook", post(receive))).await });
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("alert.json");
         let mut dispatcher = Dispatcher {
@@ -135,7 +135,7 @@ mod tests {
         let alert = Alert::now("service.failed", "loop", "it fell over");
         assert_eq!(dispatcher.dispatch(&alert).await, Vec::<String>::new());
         let expected = serde_json::to_value(&alert).unwrap();
-        assert_eq!(told.recv().await.unwrap(), expected);
+        assert_eq!(received.recv().await.unwrap(), expected);
         assert_eq!(serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap()).unwrap(), expected);
         dispatcher.webhook = Some(format!("http://{address}/secret-token"));
         dispatcher.command = Some("echo broken >&2; exit 3".into());

@@ -1,4 +1,4 @@
-//! Asks a service: over the network, or whoever holds sandboxes on this machine.
+//! Client of the sandbox daemon on this machine.
 
 use axum::body::Body;
 use axum::http::{Request, Response};
@@ -10,51 +10,51 @@ use crate::error::ErrorBody;
 use crate::keeper::{Keeper, KeeperError};
 use crate::proxy::forward;
 
-/// Why a question has no answer.
+/// Failure of a request to the service.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// Nobody is there.
+    /// The sandbox daemon could not be reached.
     #[error("{0}")]
     Keeper(#[from] KeeperError),
-    /// It was refused.
-    #[error("{}", refused(.0))]
+    /// The service answered with an error.
+    #[error("{}", message_with_hint(.0))]
     Refused(Box<ErrorBody>),
-    /// The answer means nothing.
-    #[error("the answer of the service cannot be understood: {0}")]
+    /// The response could not be parsed.
+    #[error("failed to parse the response of the service: {0}")]
     Answer(String),
 }
 
-fn refused(body: &ErrorBody) -> String {
+fn message_with_hint(body: &ErrorBody) -> String {
     match &body.error.hint {
         Some(hint) => format!("{}\nhint: {hint}", body.error.message),
         None => body.error.message.clone(),
     }
 }
 
-/// Somebody who asks.
+/// Sends requests to the sandbox daemon.
 #[derive(Clone)]
 pub struct Client {
     keeper: Keeper,
 }
 
 impl Client {
-    /// Asks whoever holds sandboxes on this machine.
+    /// Creates a client on top of a connection to the daemon.
     pub fn new(keeper: Keeper) -> Self {
         Self { keeper }
     }
 
-    /// Sends a request as it is.
+    /// Sends a request unchanged.
     pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, ClientError> {
         let stream = self.keeper.connect().await?;
         let response = forward(request, Box::new(stream)).await;
         let response = response.map_err(|error| ClientError::Answer(error.message().to_owned()))?;
         if response.status().is_client_error() || response.status().is_server_error() {
-            return Err(problem(response).await);
+            return Err(error_of(response).await);
         }
         Ok(response)
     }
 
-    /// Asks, with a body if there is one, and reads the answer.
+    /// Sends a request with an optional JSON body and parses the JSON response.
     pub async fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
@@ -62,12 +62,12 @@ impl Client {
         body: Option<serde_json::Value>,
     ) -> Result<T, ClientError> {
         let bytes = self.bytes(method, path, body).await?;
-        // What has no body answers nothing.
+        // A response without a body (204) parses as null.
         let bytes = if bytes.is_empty() { b"null".to_vec() } else { bytes };
         serde_json::from_slice(&bytes).map_err(|error| ClientError::Answer(error.to_string()))
     }
 
-    /// Ends whoever holds sandboxes, if there is somebody and no server needs it. Nothing if there is nobody.
+    /// Shuts the daemon down unless a server still needs it: true if it shuts down, `None` if it is not running.
     pub async fn end_unattended(&self) -> Result<Option<bool>, ClientError> {
         let Some(stream) = self.keeper.connect_if_there().await? else { return Ok(None) };
         let request =
@@ -78,13 +78,13 @@ impl Client {
         Ok(Some(response.status().is_success()))
     }
 
-    /// Sends bytes to be kept.
+    /// Sends bytes with a PUT request.
     pub async fn put(&self, path: &str, bytes: Vec<u8>) -> Result<(), ClientError> {
         let request = Request::builder().method("PUT").uri(path).body(Body::from(bytes));
         self.send(request.map_err(|error| ClientError::Answer(error.to_string()))?).await.map(drop)
     }
 
-    /// The same, with the answer as it is.
+    /// Sends a request with an optional JSON body and returns the body of the response.
     pub async fn bytes(
         &self,
         method: &str,
@@ -105,7 +105,7 @@ impl Client {
     }
 }
 
-async fn problem(response: Response<Body>) -> ClientError {
+async fn error_of(response: Response<Body>) -> ClientError {
     let status = response.status();
     let body =
         response.into_body().collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
@@ -115,7 +115,7 @@ async fn problem(response: Response<Body>) -> ClientError {
     }
 }
 
-/// A path as a part of an address.
+/// Percent-encodes a path for use in a URL.
 pub fn encoded(path: &str) -> String {
     path.bytes()
         .map(|byte| match byte {

@@ -1,4 +1,4 @@
-//! The time of day, as numbers and as text.
+//! Wall-clock time, as numbers and as text.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,7 +11,7 @@ pub(crate) fn now_ms() -> i64 {
     i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// As in `2026-11-18T01:23:45.678Z`.
+/// Formats a time as RFC 3339, such as `2026-11-18T01:23:45.678Z`.
 pub fn text(unix_ms: i64) -> String {
     let moment = OffsetDateTime::from_unix_timestamp_nanos(i128::from(unix_ms) * 1_000_000).ok();
     moment.and_then(|moment| moment.format(&Rfc3339).ok()).unwrap_or_else(|| unix_ms.to_string())
@@ -20,7 +20,7 @@ pub fn text(unix_ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn a_moment_is_written_as_the_internet_writes_it() {
+    fn times_are_formatted_as_rfc_3339() {
         assert_eq!(super::text(0), "1970-01-01T00:00:00Z");
         assert_eq!(super::text(1_795_000_000_123), "2026-11-18T11:06:40.123Z");
     }

@@ -1,4 +1,4 @@
-//! What callers are told when something cannot be done: a status, a code that programs read, a sentence and a hint.
+//! Error responses of the API: a status, a code for programs, a message and a hint.
 
 use axum::Json;
 use axum::http::StatusCode;
@@ -8,96 +8,96 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-/// An answer that says what is wrong.
+/// An error response.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     status: StatusCode,
     body: Box<ErrorDetail>,
 }
 
-/// The body of such an answer.
+/// Body of an error response.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// What is wrong.
+    /// The error.
     pub error: ErrorDetail,
 }
 
-/// What is wrong.
+/// Description of an error.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct ErrorDetail {
-    /// For programs, such as `sandbox_not_found`.
+    /// Error code for programs, such as `sandbox_not_found`.
     pub code: String,
-    /// For people.
+    /// Error message for people.
     pub message: String,
-    /// What can be done about it.
+    /// Suggested remedy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
-    /// More, if there is more to know.
+    /// Further details, depending on the error code.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub details: Value,
 }
 
 impl ApiError {
-    /// An error of this status, code and message.
+    /// Creates an error with a status, code and message.
     pub fn new(status: StatusCode, code: &str, message: impl Into<String>) -> Self {
         let body =
             ErrorDetail { code: code.to_owned(), message: message.into(), hint: None, details: Value::Null };
         Self { status, body: Box::new(body) }
     }
 
-    /// With what can be done about it.
+    /// Sets the hint.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.body.hint = Some(hint.into());
         self
     }
 
-    /// With more to know.
+    /// Sets the details.
     #[must_use]
     pub fn details(mut self, details: Value) -> Self {
         self.body.details = details;
         self
     }
 
-    /// There is no sandbox of this name, for this caller.
+    /// This caller owns no sandbox with this id.
     pub fn no_sandbox(id: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, "sandbox_not_found", format!("there is no sandbox {id}"))
-            .hint("GET /api/sandboxes lists those that there are")
+        Self::new(StatusCode::NOT_FOUND, "sandbox_not_found", format!("no sandbox with id {id}"))
+            .hint("list them with GET /api/sandboxes")
     }
 
-    /// There is nothing of this kind and name in a sandbox.
+    /// The sandbox has no item of this kind and id.
     pub fn nothing(kind: &str, id: &str) -> Self {
-        Self::new(StatusCode::NOT_FOUND, &format!("{kind}_not_found"), format!("there is no {kind} {id}"))
+        Self::new(StatusCode::NOT_FOUND, &format!("{kind}_not_found"), format!("no {kind} with id {id}"))
     }
 
-    /// The request means nothing.
+    /// The request is invalid.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_request", message)
     }
 
-    /// It cannot be done in the state that a sandbox is in.
+    /// The state of the sandbox does not allow the operation.
     pub fn conflict(code: &str, message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, code, message)
     }
 
-    /// Something of ours failed.
+    /// The service itself failed.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "internal", message)
     }
 
-    /// The same, for whoever asks whether anything can be done at all.
+    /// Changes the status to 503, for readiness checks.
     #[must_use]
     pub fn not_ready(mut self) -> Self {
         self.status = StatusCode::SERVICE_UNAVAILABLE;
         self
     }
 
-    /// The status.
+    /// HTTP status.
     pub fn status(&self) -> StatusCode {
         self.status
     }
 
-    /// What it says.
+    /// Error message.
     pub fn message(&self) -> &str {
         &self.body.message
     }
@@ -112,7 +112,7 @@ impl IntoResponse for ApiError {
 impl From<SandboxError> for ApiError {
     fn from(error: SandboxError) -> Self {
         let (status, code) = match &error {
-            // Understood, and not to be had on this host or of this backend.
+            // The request is valid, but this host or backend cannot fulfil it.
             SandboxError::Refused { .. } | SandboxError::HostPath { .. } => (StatusCode::CONFLICT, "refused"),
             SandboxError::Unsupported { .. } => (StatusCode::CONFLICT, "unsupported"),
             SandboxError::Start { source, .. } => match source.kind() {
@@ -120,7 +120,7 @@ impl From<SandboxError> for ApiError {
                 std::io::ErrorKind::PermissionDenied => (StatusCode::FORBIDDEN, "command_not_started"),
                 _ => (StatusCode::CONFLICT, "command_not_started"),
             },
-            SandboxError::Inside { reason, .. } => inside(reason),
+            SandboxError::Inside { reason, .. } => file_error_status(reason),
             SandboxError::Port { .. } => (StatusCode::BAD_GATEWAY, "port_unreachable"),
             SandboxError::Full { .. } => (StatusCode::SERVICE_UNAVAILABLE, "too_many_sandboxes"),
             SandboxError::Gone { .. } => (StatusCode::GONE, "sandbox_gone"),
@@ -141,8 +141,8 @@ impl From<SandboxError> for ApiError {
     }
 }
 
-/// What a file inside could not be used for is said by the kernel; the most frequent answers have a status of their own.
-fn inside(reason: &str) -> (StatusCode, &'static str) {
+/// Status and code of a file operation that failed inside a sandbox, from the kernel's error text.
+fn file_error_status(reason: &str) -> (StatusCode, &'static str) {
     let reason = reason.to_lowercase();
     let has = |text: &str| reason.contains(text);
     if has("no such file") || has("not found") {

@@ -1,8 +1,9 @@
 //! Sandboxes as a service.
 //!
-//! Two processes serve it. One lets callers in ([`front`]): it knows addresses, certificates, keys and limits. The other one holds
-//! the sandboxes ([`keeper`]) and has the whole API ([`api`]), on a socket that only its user can open. So the first one can be
-//! killed and started again at any time, and no sandbox, command or stream is lost (docs/design/017).
+//! Two processes serve it. The gateway ([`gateway`]) accepts requests: addresses, certificates, API keys and rate limits.
+//! The sandbox daemon ([`daemon`]) owns the sandboxes and serves the whole API ([`api`]) on a socket that only its user
+//! can open. The gateway can be killed and restarted at any time without losing a sandbox, command or stream
+//! (docs/design/017).
 
 pub mod alerts;
 pub mod api;
@@ -23,16 +24,16 @@ mod traces;
 pub use clock::text as time_text;
 pub use error::{ApiError, ErrorBody, ErrorDetail};
 
-/// Serves routes until this process is told to end.
+/// Serves routes until this process receives SIGTERM or SIGINT.
 pub async fn serve_until_told(
     listener: tokio::net::TcpListener,
     router: axum::Router,
 ) -> std::io::Result<()> {
-    let told = told_to_end()?;
-    axum::serve(listener, router).with_graceful_shutdown(told).await
+    let shutdown = told_to_end()?;
+    axum::serve(listener, router).with_graceful_shutdown(shutdown).await
 }
 
-/// Waits until somebody wants this process to end.
+/// Installs the signal handlers and returns a future that completes on SIGTERM or SIGINT.
 pub fn told_to_end() -> std::io::Result<impl Future<Output = ()> + Send> {
     use tokio::signal::unix::{SignalKind, signal};
     let (mut term, mut int) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);

@@ -1,4 +1,4 @@
-//! Passes a request on over a connection, and the answer back: to whoever holds sandboxes, and to programs inside them.
+//! HTTP reverse proxy over a single connection: to the sandbox daemon, and to programs inside sandboxes.
 
 use axum::body::Body;
 use axum::http::header::{CONNECTION, HOST, TRANSFER_ENCODING, UPGRADE};
@@ -11,8 +11,8 @@ use tower_http::timeout::TimeoutError;
 
 use crate::error::ApiError;
 
-/// Headers that belong to one connection alone.
-const OF_CONNECTION: [HeaderName; 6] = [
+/// Hop-by-hop headers (RFC 9110, section 7.6.1).
+const HOP_BY_HOP: [HeaderName; 6] = [
     CONNECTION,
     TRANSFER_ENCODING,
     UPGRADE,
@@ -21,8 +21,8 @@ const OF_CONNECTION: [HeaderName; 6] = [
     HeaderName::from_static("te"),
 ];
 
-/// Passes a request on, with the path and headers that it has. A connection that becomes something else, such as a WebSocket,
-/// stays open for as long as both sides want.
+/// Forwards a request with its path and headers. An upgraded connection, such as a WebSocket, stays open until either side
+/// closes it.
 pub(crate) async fn forward(
     mut request: Request<Body>,
     stream: Box<dyn Connection>,
@@ -30,7 +30,7 @@ pub(crate) async fn forward(
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
     tokio::spawn(async move {
         if let Err(error) = connection.with_upgrades().await {
-            tracing::debug!("a connection that was passed on ended: {error}");
+            tracing::debug!("a forwarded connection ended: {error}");
         }
     });
     let wants_upgrade = request.headers().get(UPGRADE).cloned();
@@ -41,12 +41,12 @@ pub(crate) async fn forward(
     }
     let mut response = sender.send_request(request).await.map_err(failed)?;
     if response.status() == StatusCode::SWITCHING_PROTOCOLS {
-        let answered = hyper::upgrade::on(&mut response);
+        let upstream = hyper::upgrade::on(&mut response);
         tokio::spawn(async move {
-            if let (Ok(caller), Ok(answered)) = (caller.await, answered.await) {
-                let (mut caller, mut answered) = (TokioIo::new(caller), TokioIo::new(answered));
-                // Either side may hang up at any time.
-                drop(tokio::io::copy_bidirectional(&mut caller, &mut answered).await);
+            if let (Ok(caller), Ok(upstream)) = (caller.await, upstream.await) {
+                let (mut caller, mut upstream) = (TokioIo::new(caller), TokioIo::new(upstream));
+                // Either side may close the connection at any time.
+                drop(tokio::io::copy_bidirectional(&mut caller, &mut upstream).await);
             }
         });
     } else {
@@ -55,24 +55,24 @@ pub(crate) async fn forward(
     Ok(response.into_response())
 }
 
-/// Whose fault it is that nothing was answered.
-#[expect(clippy::needless_pass_by_value, reason = "`map_err` hands it over")]
+/// The error for a missing response: a timeout of the caller's body, or a failure of the upstream.
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes it by value")]
 fn failed(error: hyper::Error) -> ApiError {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&error);
     while let Some(one) = cause {
         if one.is::<TimeoutError>() {
-            let message = "the rest of the request did not come in time";
+            let message = "timed out waiting for the rest of the request body";
             return ApiError::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
-                .hint("send it in one go, or start menace serve with a longer --patience");
+                .hint("send the body without pauses, or start 'menace serve' with a longer --patience");
         }
         cause = one.source();
     }
-    ApiError::new(StatusCode::BAD_GATEWAY, "bad_gateway", format!("who should answer did not: {error}"))
+    ApiError::new(StatusCode::BAD_GATEWAY, "bad_gateway", format!("no response from upstream: {error}"))
 }
 
-/// Removes what belongs to one connection, but what turns it into something else.
+/// Removes hop-by-hop headers, except those of an upgrade.
 fn clean(headers: &mut HeaderMap, upgrade: Option<&HeaderValue>) {
-    for name in OF_CONNECTION {
+    for name in HOP_BY_HOP {
         headers.remove(name);
     }
     if let Some(upgrade) = upgrade {

@@ -1,4 +1,4 @@
-//! What a request was, for those who collect traces: below the span of whoever asks, and above that of whoever answers.
+//! OpenTelemetry spans of requests: children of the caller's span, parents of the spans of the process that answers.
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
@@ -9,7 +9,7 @@ use opentelemetry::propagation::{Extractor, Injector};
 use tracing::{Instrument, Span};
 use tracing_opentelemetry::OpenTelemetrySpanExt;
 
-/// Names of spans have to be few, whatever strangers ask for: these are the kinds of things that there are.
+/// Path prefixes used as span names, so that requests for arbitrary paths do not create arbitrarily many names.
 const KINDS: [&str; 8] = [
     "/api/sandboxes",
     "/api/snapshots",
@@ -21,7 +21,7 @@ const KINDS: [&str; 8] = [
     "/healthz",
 ];
 
-/// The span of a request of which the route is not known yet.
+/// Span of a request whose route is not known yet.
 pub(crate) fn of_caller(request: &Request) -> Span {
     span(request, kind(request.uri().path()))
 }
@@ -32,7 +32,7 @@ fn kind(path: &str) -> &'static str {
     KINDS.iter().find(is_of).copied().unwrap_or_default()
 }
 
-/// Answers below a span with the name of the route.
+/// Middleware that handles a request inside a span named after its route.
 pub(crate) async fn follow(request: Request, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map(|route| route.as_str().to_owned());
     let span = span(&request, &route.unwrap_or_default());
@@ -51,22 +51,22 @@ fn span(request: &Request, route: &str) -> Span {
         http.response.status_code = tracing::field::Empty,
         url.path = request.uri().path(),
     );
-    let above = get_text_map_propagator(|propagator| propagator.extract(&Asked(request.headers())));
-    // Nobody collects spans: then there is nothing to be below.
-    let _ = span.set_parent(above);
+    let parent = get_text_map_propagator(|propagator| propagator.extract(&Asked(request.headers())));
+    // Fails if no trace collector is configured; then the span needs no parent.
+    let _ = span.set_parent(parent);
     span
 }
 
-/// Notes what came of it.
+/// Records the status of the response.
 pub(crate) fn answered(span: &Span, status: StatusCode) {
-    // Numbers without a sign would be sent as texts.
+    // The OpenTelemetry layer sends unsigned integers as strings.
     span.record("http.response.status_code", i64::from(status.as_u16()));
     if status.is_server_error() {
         span.record("otel.status_code", "ERROR");
     }
 }
 
-/// Says in a request that is passed on what it is below.
+/// Adds the current trace context to the headers of a forwarded request.
 pub(crate) fn pass_on(headers: &mut HeaderMap) {
     let context = Span::current().context();
     get_text_map_propagator(|propagator| propagator.inject_context(&context, &mut Passed(headers)));
@@ -99,7 +99,7 @@ mod tests {
     use super::kind;
 
     #[test]
-    fn names_have_nothing_that_a_caller_writes() {
+    fn span_names_contain_nothing_from_the_caller() {
         assert_eq!(kind("/api/sandboxes/sb-1f/execute"), "/api/sandboxes");
         assert_eq!(kind("/metrics"), "/metrics");
         assert_eq!((kind("/api/sandboxes-of-others"), kind("/wp-login.php")), ("", ""));

@@ -1,9 +1,8 @@
-//! The audit trail: a file to which lines are only added. Each line has the hash of the one before it, so that one that was
-//! changed, taken out or put in is found. Beside the file is another that says which line was the last, so that lines that were
-//! cut off are missed.
+//! The audit trail: an append-only file. Each line has the hash of the line before it, which reveals changed, removed
+//! and inserted lines. A second file beside it holds the number and hash of the last line, which reveals truncation.
 //!
-//! Whoever may write both files can write a whole new trail. What cannot be forged needs another machine: send the lines, or the
-//! last hash now and then, to one.
+//! A process that may write both files can forge a whole new trail. Protection against that needs another machine:
+//! send it the lines, or the last hash at intervals.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The trail of a file.
+/// The audit trail in a file.
 #[derive(Debug)]
 pub struct AuditTrail {
     path: PathBuf,
@@ -25,37 +24,37 @@ pub struct AuditTrail {
 struct Files {
     trail: File,
     head: File,
-    /// How long the trail was when we last looked, and what its last line was.
+    /// Length of the trail at the last access, and its last line.
     known: Option<(u64, Head)>,
 }
 
-/// Which line is the last.
+/// Number and hash of the last line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Head {
     number: u64,
     hash: String,
 }
 
-/// Why a trail cannot be written or read.
+/// The trail could not be opened, written or read.
 #[derive(Debug, Error)]
-#[error("the audit trail {path} cannot be {action}: {source}\nhint: AUDIT_LOG_PATH says where it is")]
+#[error("failed to {action} the audit trail {path}: {source}\nhint: AUDIT_LOG_PATH sets its path")]
 pub struct AuditError {
     path: PathBuf,
     action: &'static str,
     source: io::Error,
 }
 
-/// What ends a line: its hash, of everything before.
+/// Start of the last field of a line: the hash of everything before it.
 const HASH: &str = r#","hash":""#;
 const HASH_LENGTH: usize = 64;
 const END: &str = "\"}";
-/// Where the last line is looked for at first, from the end of the file.
+/// Length of the first read from the end of the file when searching the last line.
 const TAIL: u64 = 16 << 10;
 
 impl AuditTrail {
-    /// Opens a trail, and makes it when it is not there.
+    /// Opens a trail, creating it if it does not exist.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
-        let failed = |source| AuditError { path: path.to_owned(), action: "opened", source };
+        let failed = |source| AuditError { path: path.to_owned(), action: "open", source };
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent).map_err(failed)?;
         }
@@ -71,10 +70,10 @@ impl AuditTrail {
         Ok(Self { path: path.to_owned(), files: Mutex::new(Files { trail, head, known: None }) })
     }
 
-    /// Adds a line: the fields of an object, its number, and the hashes. Several processes may do so at once. What the kernel
-    /// has taken survives the end of this process.
+    /// Appends a line: the fields of an object, its number, and the hashes. Several processes may append
+    /// concurrently. Data that the kernel has accepted survives the end of this process.
     pub fn add(&self, entry: &impl Serialize) -> Result<(), AuditError> {
-        let failed = |source| AuditError { path: self.path.clone(), action: "written", source };
+        let failed = |source| AuditError { path: self.path.clone(), action: "write", source };
         let fields = serde_json::to_string(entry).map_err(|error| failed(error.into()))?;
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.trail.lock().map_err(failed)?;
@@ -93,11 +92,13 @@ impl Files {
         };
         let is_torn = length > 0 && !ends_line(&self.trail, length)?;
         let number = last.number + 1;
-        let open = fields.strip_suffix('}').ok_or_else(|| io::Error::other("an entry is an object"))?;
+        let open = fields
+            .strip_suffix('}')
+            .ok_or_else(|| io::Error::other("an audit entry must be a JSON object"))?;
         let comma = if open.len() > 1 { "," } else { "" };
         let body = format!(r#"{open}{comma}"number":{number},"previous":"{}""#, last.hash);
         let hash = blake3::hash(body.as_bytes()).to_hex().to_string();
-        // What a crash left of a line stays, on a line of its own, where it is found.
+        // A line that a crash left incomplete stays on its own line, where verification reports it.
         let before = if is_torn { "\n" } else { "" };
         let line = format!("{before}{body}{HASH}{hash}{END}\n");
         self.trail.write_all(line.as_bytes())?;
@@ -112,7 +113,8 @@ impl Files {
 }
 
 impl Files {
-    /// The last line. Lines that were cut off keep their numbers, so that they are missed.
+    /// Reads the last line. Its number is at least that of the head file, so that truncated lines leave a gap in the
+    /// numbers.
     fn last(&self, length: u64) -> io::Result<Head> {
         let mut last = last_line(&self.trail, length)?;
         let mut said = vec![0; 256];
@@ -135,13 +137,13 @@ fn ends_line(trail: &File, length: u64) -> io::Result<bool> {
     Ok(last == *b"\n")
 }
 
-/// The last line that belongs to the chain. A file without one is what came before it, which the chain vouches for as a whole.
+/// The last line of the chain. Without one, the whole file precedes the chain, and the first hash covers all of it.
 fn last_line(trail: &File, length: u64) -> io::Result<Head> {
     let mut size = TAIL.min(length);
     loop {
         let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
         trail.read_exact_at(&mut bytes, length - size)?;
-        // The first piece may be the end of a longer line, which is no line.
+        // The first piece may be the end of a longer line, which does not parse.
         let mut lines = bytes.split(|byte| *byte == b'\n').rev();
         if let Some(line) = lines.find_map(Line::read) {
             return Ok(Head { number: line.number, hash: line.hash });
@@ -153,12 +155,12 @@ fn last_line(trail: &File, length: u64) -> io::Result<Head> {
     }
 }
 
-/// A line of the chain, as it says itself.
+/// A line of the chain with its own fields.
 struct Line {
     number: u64,
     previous: String,
     hash: String,
-    /// Whether its hash is that of its text.
+    /// Whether the hash matches the text.
     is_itself: bool,
 }
 
@@ -180,32 +182,32 @@ impl Line {
     }
 }
 
-/// What is to be said about a trail.
+/// Result of verifying a trail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verified {
-    /// Lines of the chain.
+    /// Number of lines in the chain.
     pub lines: u64,
-    /// Lines that were there before the chain began.
+    /// Number of lines before the start of the chain.
     pub before: u64,
-    /// What is wrong, with the number of the line in the file.
+    /// Problems, with the line number in the file.
     pub problems: Vec<Problem>,
-    /// The last hash, to be noted where nobody who writes the trail can write.
+    /// Last hash, to be stored where writers of the trail have no access.
     pub last: Option<String>,
 }
 
-/// Something that was done to a trail.
+/// A problem of one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
-    /// The line of the file, from 1.
+    /// Line number in the file, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// Description of the problem.
     pub what: String,
 }
 
-/// Reads a whole trail and says whether it is as it was written.
+/// Reads a whole trail and verifies its chain.
 pub fn verify(path: &Path) -> Result<Verified, AuditError> {
     let failed = |source| AuditError { path: path.to_owned(), action: "read", source };
-    // Nobody adds a line between the trail and what says which was the last.
+    // The lock keeps other processes from appending between the reads of the trail and of the head file.
     let trail = File::open(path).map_err(failed)?;
     trail.lock_shared().map_err(failed)?;
     let text = std::fs::read(path).map_err(failed)?;
@@ -239,7 +241,7 @@ impl Reading {
         let Some(line) = Line::read(text) else {
             match self.expected {
                 None => self.verified.before += 1,
-                Some(_) => self.wrong(at, "it is no line of the trail".to_owned()),
+                Some(_) => self.wrong(at, "not a valid audit line".to_owned()),
             }
             return;
         };
@@ -252,9 +254,9 @@ impl Reading {
             .unwrap_or_else(|| Head { number: 0, hash: blake3::hash(before).to_hex().to_string() });
         if line.previous != expected.hash || line.number != expected.number + 1 {
             let what = match line.number.checked_sub(expected.number + 1) {
-                Some(0) => "what comes before it was changed".to_owned(),
+                Some(0) => "the preceding lines were changed".to_owned(),
                 Some(missing) => format!("{missing} lines before it are missing"),
-                None => "it is not where it was".to_owned(),
+                None => "out of order".to_owned(),
             };
             self.wrong(at, what);
         }
@@ -275,12 +277,12 @@ impl Reading {
             }
             (None, Some(head)) => self.wrong(at, format!("all {} lines are missing", head.number)),
             (Some(last), Some(head)) if head.number == last.number && head.hash != last.hash => {
-                self.wrong(at, "it is not the line that was written last".to_owned());
+                self.wrong(at, "not the last line that was written".to_owned());
             }
             (Some(_), None) => {
-                self.wrong(at, "the file that says which line is the last is missing".to_owned());
+                self.wrong(at, "the head file is missing".to_owned());
             }
-            // A crash between a line and the note of it leaves a note that is one line old.
+            // A crash between the writes of a line and of the head leaves a head that is one line behind.
             _ => {}
         }
         self.verified.last = last.map(|last| last.hash);
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_only_added_to_is_whole() {
+    fn a_trail_that_was_only_appended_to_is_valid() {
         let (_directory, path) = trail_of(5);
         let verified = verify(&path).unwrap();
         assert_eq!((verified.lines, verified.before, verified.problems.len()), (5, 0, 0));
@@ -344,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trail_that_was_removed_is_missed_by_the_next_line() {
+    fn a_removed_trail_leaves_a_gap_before_the_next_line() {
         let (_directory, path) = trail_of(3);
         std::fs::remove_file(&path).unwrap();
         AuditTrail::open(&path).unwrap().add(&json!({"what": "new"})).unwrap();
@@ -356,19 +358,19 @@ mod tests {
     }
 
     #[test]
-    fn one_line_that_is_made_anew_does_not_fit() {
+    fn a_forged_line_breaks_the_chain() {
         let (_directory, path) = trail_of(3);
-        // Somebody who knows how hashes are made changes the second line, and its hash with it.
+        // An attacker who knows the hash function changes the second line and its hash.
         rewritten(&path, |lines| {
             let body = lines[1].replace("entry 1", "entry 7");
             let body = body.get(..body.len() - HASH_LENGTH - END.len() - HASH.len()).unwrap();
             lines[1] = format!("{body}{HASH}{}{END}", blake3::hash(body.as_bytes()).to_hex());
         });
-        assert_eq!(problems(&path), [(3, "what comes before it was changed".to_owned())]);
+        assert_eq!(problems(&path), [(3, "the preceding lines were changed".to_owned())]);
     }
 
     #[test]
-    fn what_was_there_before_the_chain_is_vouched_for_as_a_whole() {
+    fn lines_before_the_chain_are_covered_by_its_first_hash() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("audit.jsonl");
         std::fs::write(&path, "{\"old\":1}\n{\"old\":2}\n").unwrap();
@@ -376,11 +378,11 @@ mod tests {
         let verified = verify(&path).unwrap();
         assert_eq!((verified.lines, verified.before, verified.problems.len()), (1, 2, 0));
         rewritten(&path, |lines| lines[0] = "{\"old\":9}".into());
-        assert_eq!(problems(&path), [(3, "what comes before it was changed".to_owned())]);
+        assert_eq!(problems(&path), [(3, "the preceding lines were changed".to_owned())]);
     }
 
     #[test]
-    fn several_write_at_once_and_a_torn_line_stays_visible() {
+    fn concurrent_writers_keep_the_chain_and_a_torn_line_stays_visible() {
         let (_directory, path) = trail_of(1);
         let others: Vec<_> = (0..4)
             .map(|_| {
@@ -398,7 +400,7 @@ mod tests {
         assert_eq!((verified.lines, verified.problems.len()), (201, 0));
         File::options().append(true).open(&path).unwrap().write_all(b"{\"torn").unwrap();
         AuditTrail::open(&path).unwrap().add(&json!({"what": "after"})).unwrap();
-        assert_eq!(problems(&path), [(202, "it is no line of the trail".to_owned())]);
+        assert_eq!(problems(&path), [(202, "not a valid audit line".to_owned())]);
         assert_eq!(verify(&path).unwrap().lines, 202);
     }
 }

@@ -1,4 +1,4 @@
-//! Calls and what came of them.
+//! Calls and their outcomes.
 
 use menace_model::calls::OutcomeKind;
 use menace_model::ids::{CallId, RunId};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::entities::{call, outcome};
 use crate::{Store, StoreError};
 
-/// A call with what came of it.
+/// A call with its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallRecord {
     /// Its id.
@@ -20,30 +20,30 @@ pub struct CallRecord {
     pub section: String,
     /// The scenario.
     pub scenario: String,
-    /// All that is needed to make it again.
+    /// Everything that is needed to replay the call.
     pub spec: Value,
-    /// What came of it.
+    /// Kind of outcome.
     pub kind: OutcomeKind,
-    /// How long it took.
+    /// Wall-clock time in milliseconds.
     pub wall_ms: f64,
-    /// Everything else that was seen.
+    /// All other parts of the outcome.
     pub detail: Value,
 }
 
-/// Calls of one section under one scenario that ended in one way.
+/// Number of calls of one section under one scenario with one kind of outcome.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellCount {
     /// `module:qualname`.
     pub section: String,
     /// The scenario.
     pub scenario: String,
-    /// How they ended.
+    /// Kind of outcome.
     pub kind: String,
-    /// How many there are.
+    /// Number of calls.
     pub count: u64,
 }
 
-/// Which calls of a run.
+/// Filter of the calls of a run.
 #[derive(Debug, Clone, Default)]
 pub struct CallFilter {
     /// Only of this kind.
@@ -52,14 +52,14 @@ pub struct CallFilter {
     pub section: Option<String>,
     /// Only under this scenario.
     pub scenario: Option<String>,
-    /// Only after this one.
+    /// Only calls after this number.
     pub after: Option<u64>,
-    /// At most so many.
+    /// Maximum number of calls.
     pub limit: u64,
 }
 
 impl Store {
-    /// Stores calls, all or none. One that is there already stays as it is.
+    /// Stores calls, all or none. A call that is already stored stays unchanged.
     pub async fn record(&self, records: &[CallRecord]) -> Result<(), StoreError> {
         if records.is_empty() {
             return Ok(());
@@ -111,7 +111,7 @@ impl Store {
         rows.into_iter().filter_map(|(outcome, call)| Some(of_rows(run, &outcome, call?))).collect()
     }
 
-    /// How many calls of a run ended in each way.
+    /// Number of calls of a run by kind of outcome.
     pub async fn kinds(&self, run: &RunId) -> Result<Vec<(String, u64)>, StoreError> {
         let rows: Vec<(String, i64)> = outcome::Entity::find()
             .select_only()
@@ -128,7 +128,7 @@ impl Store {
 }
 
 impl Store {
-    /// How many calls of each section ended in each way under each scenario, as far as a run is.
+    /// Number of calls by section, scenario and kind of outcome, as far as the run has come.
     pub async fn cells(&self, run: &RunId) -> Result<Vec<CellCount>, StoreError> {
         let rows: Vec<(String, String, String, i64)> = outcome::Entity::find()
             .inner_join(call::Entity)
@@ -184,7 +184,7 @@ fn of_rows(run: &RunId, outcome: &outcome::Model, call: call::Model) -> Result<C
         section: call.section,
         scenario: call.scenario,
         spec: json(&call.spec)?,
-        kind: kind.ok_or_else(|| wrong(format!("its kind is {:?}", outcome.kind)))?,
+        kind: kind.ok_or_else(|| wrong(format!("unknown kind {:?}", outcome.kind)))?,
         wall_ms: outcome.wall_ms,
         detail: json(&outcome.detail)?,
         id,

@@ -1,4 +1,4 @@
-//! What can go wrong between menace and its database.
+//! Errors of the database.
 
 use std::path::PathBuf;
 
@@ -6,78 +6,76 @@ use menace_model::ids::{CallId, RunId};
 use sea_orm::DbErr;
 use thiserror::Error;
 
-/// Why something could not be stored or read.
+/// Data could not be stored or read.
 #[derive(Debug, Error)]
 pub enum StoreError {
     /// The database cannot be opened.
-    #[error("failed to open the database {address}: {source}\nhint: DATABASE_URL says where it is")]
+    #[error("failed to open the database {address}: {source}\nhint: DATABASE_URL sets its address")]
     Open {
-        /// Where it is, without secrets.
+        /// Address without secrets.
         address: String,
-        /// Why.
+        /// Error of the database.
         source: DbErr,
     },
-    /// A kind of database that menace does not know.
-    #[error(
-        "the database {0} cannot be used\nhint: DATABASE_URL takes an address such as sqlite:///menace.db"
-    )]
+    /// The kind of database is not supported.
+    #[error("unsupported database {0}\nhint: set DATABASE_URL to an address such as sqlite:///menace.db")]
     Kind(String),
-    /// The directory of the database cannot be made.
-    #[error("failed to make the directory {path}: {source}")]
+    /// The directory of the database cannot be created.
+    #[error("failed to create directory {path}: {source}")]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// The file that keeps others away cannot be locked.
+    /// The lock file cannot be locked.
     #[error("failed to lock {path}: {source}")]
     Lock {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
-    /// A question that the database did not answer.
+    /// A query failed.
     #[error("failed to {action}: {source}")]
     Query {
-        /// What was asked for.
+        /// Purpose of the query, as a verb with its object.
         action: &'static str,
-        /// Why.
+        /// Error of the database.
         source: DbErr,
     },
-    /// What is stored is not what this version writes.
-    #[error("what is stored of {what} cannot be read: {reason}")]
+    /// Stored data does not have the format of this version.
+    #[error("invalid stored data of {what}: {reason}")]
     Content {
-        /// Of what.
+        /// Name of the stored object.
         what: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A file that is no database any more and that cannot be put aside.
-    #[error("failed to put the broken database {path} aside: {source}")]
+    /// A broken database file cannot be moved aside.
+    #[error("failed to move the broken database {path} aside: {source}")]
     Aside {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// Error of the system.
         source: std::io::Error,
     },
     /// There is no such run.
-    #[error("there is no run {0}\nhint: menace show lists the runs in this data directory")]
+    #[error("no run with id {0}\nhint: list the runs in this data directory with 'menace show'")]
     NoRun(RunId),
     /// There is no such call.
     #[error(
-        "there is no call {0}\nhint: menace show RUN lists its calls; --data-dir says where runs are kept"
+        "no call with id {0}\nhint: list the calls of a run with 'menace show RUN'; --data-dir sets where runs are stored"
     )]
     NoCall(CallId),
     /// There is no such workflow.
-    #[error("there is no workflow {0}\nhint: menace workflows list shows those that are stored")]
+    #[error("no workflow {0}\nhint: list them with 'menace workflows list'")]
     NoWorkflow(String),
     /// There is no such memory.
-    #[error("there is no memory {0}\nhint: menace memory list shows those that are kept")]
+    #[error("no memory with id {0}\nhint: list them with 'menace memory list'")]
     NoMemory(u64),
-    /// The name is taken.
-    #[error("there is already a workflow {0}\nhint: menace workflows rm {0} removes it")]
+    /// A workflow with this name exists.
+    #[error("workflow {0} already exists\nhint: remove it with 'menace workflows rm {0}'")]
     WorkflowExists(String),
 }
 

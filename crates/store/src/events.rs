@@ -1,4 +1,4 @@
-//! What happens in runs, in order.
+//! Events of runs, in order.
 
 use menace_model::ids::RunId;
 use sea_orm::ActiveValue::{NotSet, Set};
@@ -9,23 +9,23 @@ use serde_json::Value;
 use crate::entities::event;
 use crate::{Store, StoreError};
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EventRecord {
-    /// Its number, over all runs.
+    /// Number of the event, over all runs.
     pub id: u64,
-    /// The run.
+    /// Id of the run.
     pub run: String,
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// What kind of thing, such as `patch:kept`.
+    /// Kind of event, such as `patch:kept`.
     pub kind: String,
-    /// What is known about it.
+    /// Details of the event.
     pub detail: Value,
 }
 
 impl Store {
-    /// Notes that something happened: its number.
+    /// Stores an event and returns its number.
     pub async fn add_event(
         &self,
         run: &RunId,
@@ -44,7 +44,7 @@ impl Store {
         Ok(added.map_err(StoreError::query("store an event"))?.last_insert_id.cast_unsigned())
     }
 
-    /// When something last happened in a run.
+    /// Time of the last event of a run.
     pub async fn last_event_ms(&self, run: &RunId) -> Result<Option<i64>, StoreError> {
         let row = event::Entity::find()
             .filter(event::Column::Run.eq(run.to_string()))
@@ -55,24 +55,24 @@ impl Store {
         Ok(row.map(|row| row.at_ms))
     }
 
-    /// What happened in a run after the event with this number, at most so much.
+    /// Up to `most` events of a run after the event with this number.
     pub async fn events(&self, run: &RunId, after: u64, most: u64) -> Result<Vec<EventRecord>, StoreError> {
         let of_run = event::Entity::find().filter(event::Column::Run.eq(run.to_string()));
         self.next_of(of_run, after, most).await
     }
 
-    /// What happened in any run after the event with this number, at most so much.
+    /// Up to `most` events of any run after the event with this number.
     pub async fn events_after(&self, after: u64, most: u64) -> Result<Vec<EventRecord>, StoreError> {
         self.next_of(event::Entity::find(), after, most).await
     }
 
     async fn next_of(
         &self,
-        asked: Select<event::Entity>,
+        query: Select<event::Entity>,
         after: u64,
         most: u64,
     ) -> Result<Vec<EventRecord>, StoreError> {
-        let rows = asked
+        let rows = query
             .filter(event::Column::Id.gt(after.cast_signed()))
             .order_by_asc(event::Column::Id)
             .limit(most)
@@ -82,7 +82,7 @@ impl Store {
         rows.into_iter().map(record).collect()
     }
 
-    /// The last things that happened, in any run or in one, the oldest first.
+    /// The last events of one run or of all runs, the oldest first.
     pub async fn last_events(&self, run: Option<&RunId>, most: u64) -> Result<Vec<EventRecord>, StoreError> {
         let mut query = event::Entity::find().order_by_desc(event::Column::Id).limit(most);
         if let Some(run) = run {

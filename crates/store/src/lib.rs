@@ -1,10 +1,10 @@
-//! What menace remembers: runs, calls, outcomes, workflows, patches, memories, the audit trail. The only SQL.
+//! Persistent storage: runs, calls, outcomes, workflows, patches, memories, the audit trail. The only crate with SQL.
 //!
-//! Today it is SQLite; nothing here but the opening of the file knows that.
+//! The database is SQLite; only the code that opens the file depends on that.
 
 pub mod audit;
 mod calls;
-#[expect(unreachable_pub, reason = "what SeaORM derives beside them is public")]
+#[expect(unreachable_pub, reason = "SeaORM derives public items for them")]
 mod entities;
 mod error;
 mod events;

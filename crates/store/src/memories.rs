@@ -1,4 +1,4 @@
-//! Memories: what was asked and answered, found again by its words or by what it means.
+//! Memories: prompts and answers, searchable by words or by embedding.
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::sea_query::Expr;
@@ -11,60 +11,60 @@ use serde::Serialize;
 use crate::entities::memory;
 use crate::{Store, StoreError};
 
-/// Something to remember.
+/// A memory to store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewMemory {
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// What kind of memory.
+    /// Kind of memory.
     pub tag: String,
-    /// The repository it is about.
+    /// Repository of the memory.
     pub repository: String,
-    /// The section it is about, as `module:qualname`; empty if it is about more.
+    /// Section as `module:qualname`; empty if the memory is about more than one.
     pub section: String,
-    /// What was asked or seen.
+    /// Prompt or observation.
     pub prompt: String,
-    /// What was answered or learned.
+    /// Answer or lesson.
     pub response: String,
 }
 
-/// Something that is remembered.
+/// A stored memory.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemoryRecord {
-    /// Its number; numbers grow and are not used again.
+    /// Number of the memory; numbers grow and are never reused.
     pub id: u64,
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// What kind of memory.
+    /// Kind of memory.
     pub tag: String,
-    /// The repository it is about.
+    /// Repository of the memory.
     pub repository: String,
-    /// The section it is about, as `module:qualname`; empty if it is about more.
+    /// Section as `module:qualname`; empty if the memory is about more than one.
     pub section: String,
-    /// What was asked or seen.
+    /// Prompt or observation.
     pub prompt: String,
-    /// What was answered or learned.
+    /// Answer or lesson.
     pub response: String,
-    /// Who knows what it means; nothing if it has no embedding.
+    /// Name of the embedder; `None` if the memory has no embedding.
     pub embedder: Option<String>,
 }
 
-/// Which memories.
+/// Filter of memories.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryFilter {
     /// Only with this tag.
     pub tag: Option<String>,
     /// Only of this repository.
     pub repository: Option<String>,
-    /// At most so many.
+    /// Maximum number of memories.
     pub limit: u64,
 }
 
-/// Words of a question that are looked for: what is long enough to have more says little with each.
+/// Maximum number of words in a search. In a longer question each word says little.
 const MOST_WORDS: usize = 128;
 
 impl Store {
-    /// Remembers something: its number.
+    /// Stores a memory and returns its number.
     pub async fn add_memory(&self, new: &NewMemory) -> Result<u64, StoreError> {
         let row = memory::ActiveModel {
             id: NotSet,
@@ -81,7 +81,7 @@ impl Store {
         Ok(added.map_err(StoreError::query("store a memory"))?.last_insert_id.cast_unsigned())
     }
 
-    /// Adds what a memory means to an embedder.
+    /// Stores the embedding of a memory.
     pub async fn set_embedding(&self, id: u64, embedder: &str, embedding: &[f32]) -> Result<(), StoreError> {
         let bytes: Vec<u8> = embedding.iter().flat_map(|number| number.to_le_bytes()).collect();
         let changed = memory::Entity::update_many()
@@ -111,8 +111,8 @@ impl Store {
         Ok(rows.into_iter().map(record).collect())
     }
 
-    /// Memories that have some of the words of a question, the best first by BM25. Any text is a question; one without words
-    /// finds nothing.
+    /// Memories that contain at least one word of the question, ranked by BM25. Any text is a valid question; one
+    /// without words finds nothing.
     pub async fn search_memories(
         &self,
         question: &str,
@@ -133,13 +133,13 @@ impl Store {
         sql.push_str(" ORDER BY bm25(memories_text), memories.id DESC LIMIT ?");
         values.push(i64::try_from(filter.limit).unwrap_or(i64::MAX).into());
         let backend = self.connection().get_database_backend();
-        let asked = Statement::from_sql_and_values(backend, sql, values);
-        let rows = memory::Entity::find().from_raw_sql(asked).all(self.connection()).await;
+        let query = Statement::from_sql_and_values(backend, sql, values);
+        let rows = memory::Entity::find().from_raw_sql(query).all(self.connection()).await;
         Ok(rows.map_err(StoreError::query("search memories"))?.into_iter().map(record).collect())
     }
 
-    /// What memories mean to one embedder, with their numbers, in order of these; those after a number, and at most as many
-    /// as the filter says, so that a long memory is read in pages.
+    /// Embeddings by one embedder with the numbers of their memories, in order, after a number and at most as many as
+    /// the filter allows, so that a large memory is read in pages.
     pub async fn memory_embeddings(
         &self,
         embedder: &str,
@@ -162,8 +162,8 @@ impl Store {
         Ok(rows.into_iter().map(|(id, bytes)| (id.cast_unsigned(), numbers(&bytes))).collect())
     }
 
-    /// Keeps the newest memories of each tag that is named, all or nothing: how many were removed of each. What was stored
-    /// last is the newest, whatever the clock said then.
+    /// Removes all but the newest memories of each given tag, atomically, and returns how many were removed of each.
+    /// The newest are those that were stored last, independently of the clock.
     pub async fn compact_memories(
         &self,
         keep: &[(String, u64)],
@@ -190,12 +190,12 @@ impl Store {
         Ok(removed)
     }
 
-    /// When memories were compacted last, in milliseconds since 1970.
+    /// Time of the last compaction, in milliseconds since 1970.
     pub async fn last_compaction(&self) -> Result<Option<i64>, StoreError> {
-        let failed = || StoreError::query("read when memories were compacted");
+        let failed = || StoreError::query("read the time of the last compaction");
         let sql = "SELECT at_ms FROM memory_compactions ORDER BY id DESC LIMIT 1";
-        let asked = Statement::from_string(self.connection().get_database_backend(), sql);
-        let row = self.connection().query_one_raw(asked).await.map_err(failed())?;
+        let query = Statement::from_string(self.connection().get_database_backend(), sql);
+        let row = self.connection().query_one_raw(query).await.map_err(failed())?;
         row.map(|row| row.try_get_by_index(0)).transpose().map_err(failed())
     }
 }
@@ -211,10 +211,10 @@ fn filtered(query: Select<memory::Entity>, filter: &MemoryFilter) -> Select<memo
     query
 }
 
-/// A question in the language of FTS5: each word in quotes, so that none is an operator, and any of them is enough.
+/// Translates a question to an FTS5 query: each word in quotes, so that none is an operator, joined by OR.
 ///
-/// What is cut here separates words for FTS5 too, so that `shop.cart` is found where `cart` stands alone. A NUL must not be
-/// left, because FTS5 reads the question only up to it.
+/// The separators used here also separate words in FTS5, so that `shop.cart` is found where `cart` stands alone. A
+/// NUL must be removed, because FTS5 reads the query only up to it.
 fn any_of_words(question: &str) -> Option<String> {
     let is_between =
         |letter: char| letter.is_whitespace() || letter.is_control() || letter.is_ascii_punctuation();

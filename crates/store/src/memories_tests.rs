@@ -33,14 +33,14 @@ fn prompts(memories: &[MemoryRecord]) -> Vec<&str> {
     memories.iter().map(|memory| memory.prompt.as_str()).collect()
 }
 
-/// What FTS5 says of its index against the text in `memories`; an error if they are not in step.
-async fn compare_words_with_text(store: &Store) {
+/// Runs the integrity check of FTS5, which fails if the index differs from the text in `memories`.
+async fn check_text_index(store: &Store) {
     let question = "INSERT INTO memories_text (memories_text, rank) VALUES ('integrity-check', 1)";
     store.connection().execute_unprepared(question).await.unwrap();
 }
 
 #[tokio::test]
-async fn the_best_match_of_memories_is_first_and_words_are_found_in_their_forms() {
+async fn the_best_match_comes_first_and_words_match_in_all_forms() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     store
@@ -55,7 +55,7 @@ async fn the_best_match_of_memories_is_first_and_words_are_found_in_their_forms(
         found.iter().map(|memory| memory.id).collect::<Vec<_>>()
     };
     assert_eq!(found("cart: division by ZERO?", &ALL).await, [1, 2]);
-    assert_eq!(found("shop.price", &ALL).await, [2], "the answer has it, in the plural");
+    assert_eq!(found("shop.price", &ALL).await, [2], "the answer contains the plural");
     assert_eq!(found("CAFE", &ALL).await, [3]);
     assert_eq!(found("unheard", &ALL).await, [0; 0]);
     let insights = MemoryFilter { tag: Some("INSIGHT".into()), ..ALL };
@@ -66,7 +66,7 @@ async fn the_best_match_of_memories_is_first_and_words_are_found_in_their_forms(
 }
 
 #[tokio::test]
-async fn any_text_is_a_question_to_memories() {
+async fn any_text_is_a_valid_memory_question() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     remember(&store, &["near the cart", "a \0 NUL and a 🛒", "prompt"]).await;
@@ -144,7 +144,7 @@ async fn compacted_memories_are_gone_from_the_index_and_the_newest_stay() {
         store.add_memory(&memory(at_ms, "INSIGHT", &format!("insight \0 {at_ms}"), "cart")).await.unwrap();
         store.add_memory(&memory(at_ms, "ERROR_FIX", &format!("fix {at_ms}"), "cart")).await.unwrap();
     }
-    // The clock was set back; it is the newest all the same.
+    // The clock was set back; the memory is still the newest.
     store.add_memory(&memory(0, "INSIGHT", "insight of yesterday", "")).await.unwrap();
     assert_eq!(store.last_compaction().await.unwrap(), None);
     let keep = [("INSIGHT".to_owned(), 3), ("FEEDBACK".to_owned(), 5)];
@@ -157,8 +157,8 @@ async fn compacted_memories_are_gone_from_the_index_and_the_newest_stay() {
     assert_eq!(prompts(&left), ["insight of yesterday", "insight \0 10", "insight \0 9"]);
     assert_eq!(store.search_memories("cart", &ALL).await.unwrap().len(), 12);
     assert!(store.search_memories("8", &insights).await.unwrap().is_empty());
-    compare_words_with_text(&store).await;
-    // A number is not used again, so that an embedding that comes late finds nobody else's memory.
+    check_text_index(&store).await;
+    // Numbers are not reused, so that a late embedding cannot be attached to another memory.
     let next = store.add_memory(&memory(20, "INSIGHT", "new", "")).await.unwrap();
     assert_eq!(next, 22);
     let none = [("INSIGHT".to_owned(), 0), ("ERROR_FIX".to_owned(), 0)];
@@ -184,12 +184,12 @@ async fn embeddings_of_memories_are_read_in_pages_and_by_embedder() {
     assert_eq!(store.memory_embeddings("small", 1, &ALL).await.unwrap(), [(2, meaning.to_vec())]);
     assert_eq!(store.memory_embeddings("large", 0, &ALL).await.unwrap(), [(3, vec![1.0])]);
     assert_eq!(store.memory(2).await.unwrap().embedder.as_deref(), Some("small"));
-    compare_words_with_text(&store).await;
+    check_text_index(&store).await;
     assert!(matches!(store.memory(9).await, Err(StoreError::NoMemory(9))));
 }
 
 #[tokio::test]
-async fn memories_are_found_after_a_broken_file_was_saved() {
+async fn memories_are_found_after_a_broken_file_was_recovered() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     let prompts: Vec<String> =
@@ -209,5 +209,5 @@ async fn memories_are_found_after_a_broken_file_was_saved() {
     let saved = store.memories(&every).await.unwrap().len();
     assert!((1..2000).contains(&saved), "{saved} of 2000");
     assert_eq!(store.search_memories("cart", &every).await.unwrap().len(), saved);
-    compare_words_with_text(&store).await;
+    check_text_index(&store).await;
 }

@@ -1,4 +1,4 @@
-//! Metrics of cycles, one row for each value: what `metrics.db` is for.
+//! Metrics of cycles, one row for each value: the content of `metrics.db`.
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, TransactionTrait};
@@ -6,35 +6,35 @@ use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, QuerySelect, Tr
 use crate::entities::metric;
 use crate::{Store, StoreError};
 
-/// A value that was measured.
+/// A measured value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetricRecord {
-    /// The run.
+    /// Id of the run.
     pub run: String,
-    /// Its cycle.
+    /// Number of the cycle.
     pub cycle: u64,
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// The module; empty for the repository.
+    /// Module; empty for the repository.
     pub module: String,
-    /// The scenario; empty for all.
+    /// Scenario; empty for all.
     pub scenario: String,
-    /// The metric, or `roi`, `raroi`.
+    /// Name of the metric, or `roi`, `raroi`.
     pub name: String,
     /// Its value.
     pub value: f64,
 }
 
-/// Rows that are written at once: SQLite takes 32,766 values in a statement.
-const AT_ONCE: usize = 2_000;
+/// Number of rows in one statement: SQLite accepts 32,766 values.
+const ROWS_PER_STATEMENT: usize = 2_000;
 
 impl Store {
-    /// Adds what a cycle measured, all of it or nothing.
+    /// Stores the metrics of a cycle, all or none.
     pub async fn add_metrics(&self, records: &[MetricRecord]) -> Result<(), StoreError> {
         let failed = || StoreError::query("store metrics");
         let transaction = self.connection().begin().await.map_err(failed())?;
-        for some in records.chunks(AT_ONCE) {
-            let rows = some.iter().map(|record| metric::ActiveModel {
+        for chunk in records.chunks(ROWS_PER_STATEMENT) {
+            let rows = chunk.iter().map(|record| metric::ActiveModel {
                 id: NotSet,
                 run: Set(record.run.clone()),
                 cycle: Set(record.cycle.cast_signed()),
@@ -49,7 +49,7 @@ impl Store {
         transaction.commit().await.map_err(failed())
     }
 
-    /// All values of a metric of a module (or, with an empty name, of the repository), in their order.
+    /// All values of a metric of a module (or, with an empty module, of the repository), in order.
     pub async fn metrics(&self, name: &str, module: &str) -> Result<Vec<MetricRecord>, StoreError> {
         let rows = metric::Entity::find()
             .filter(metric::Column::Name.eq(name))
@@ -60,7 +60,7 @@ impl Store {
         Ok(rows.into_iter().map(record).collect())
     }
 
-    /// All values of a metric, of every module and the repository, in their order.
+    /// All values of a metric, of every module and the repository, in order.
     pub async fn metric_everywhere(&self, name: &str) -> Result<Vec<MetricRecord>, StoreError> {
         let rows = metric::Entity::find()
             .filter(metric::Column::Name.eq(name))
@@ -70,7 +70,7 @@ impl Store {
         Ok(rows.into_iter().map(record).collect())
     }
 
-    /// The names of all metrics that were measured, sorted.
+    /// Names of all stored metrics, sorted.
     pub async fn metric_names(&self) -> Result<Vec<String>, StoreError> {
         let names = metric::Entity::find()
             .select_only()

@@ -1,16 +1,16 @@
-//! The tables as they came to be, one step after the other.
+//! Schema migrations, in order.
 //!
-//! There is a crate for this, but it turns on every default feature of the ORM, which is much more to compile.
+//! SeaORM's own migration crate enables every default feature of the ORM, which is much more to compile.
 
 use sea_orm::sea_query::{ColumnDef, Index, IndexCreateStatement, Table, TableCreateStatement};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbErr, Statement, TransactionTrait};
 
-/// One step.
+/// One migration.
 struct Migration {
     name: &'static str,
     tables: fn() -> Vec<TableCreateStatement>,
     indices: fn() -> Vec<IndexCreateStatement>,
-    /// What only this database knows, after the tables and the indices.
+    /// SQLite-specific statements, executed after the tables and indices.
     statements: &'static [&'static str],
 }
 
@@ -26,7 +26,7 @@ const MIGRATIONS: [Migration; 4] = [
     },
 ];
 
-/// Makes the steps that were not made yet, each whole or not at all.
+/// Applies the pending migrations, each in a transaction.
 pub(crate) async fn migrate(connection: &DatabaseConnection) -> Result<(), DbErr> {
     let made = Table::create()
         .table("migrations")
@@ -115,7 +115,7 @@ fn first_tables() -> Vec<TableCreateStatement> {
 }
 
 fn first_indices() -> Vec<IndexCreateStatement> {
-    // A page of the failures of a run is read from here without looking at its other calls.
+    // Serves a page of the failures of a run without reading its other calls.
     let by_kind = Index::create()
         .name("outcomes_by_kind")
         .table("outcomes")
@@ -188,7 +188,7 @@ fn patch_tables() -> Vec<TableCreateStatement> {
 }
 
 fn patch_indices() -> Vec<IndexCreateStatement> {
-    // Whether something was proposed before is asked for every proposal.
+    // Every proposal is looked up by its digest.
     let by_proposal = Index::create()
         .name("patches_by_proposal")
         .table("patches")
@@ -228,15 +228,15 @@ fn memory_tables() -> Vec<TableCreateStatement> {
 }
 
 fn memory_indices() -> Vec<IndexCreateStatement> {
-    // The newest of a tag are kept when memories are compacted.
+    // Compaction keeps the newest memories of a tag.
     let by_tag = Index::create().name("memories_by_tag").table("memories").col("tag").col("id").to_owned();
     let by_embedder =
         Index::create().name("memories_by_embedder").table("memories").col("embedder").col("id").to_owned();
     vec![by_tag, by_embedder]
 }
 
-/// The words of memories. The text itself is only in `memories`; triggers keep the index in step, whoever writes.
-/// An embedding that comes later changes no words.
+/// Full-text index of memories. The text itself is only in `memories`; triggers keep the index in step with every
+/// write. A later embedding does not change the text.
 const MEMORY_TEXT: [&str; 4] = [
     "CREATE VIRTUAL TABLE memories_text USING fts5(
         prompt, response, content='memories', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')",

@@ -1,4 +1,4 @@
-//! Opening the database: its directory, its tables, and what happens when the file is broken.
+//! Opening the database: its directory, its tables, and the recovery of a broken file.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,22 +8,23 @@ use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbE
 use crate::StoreError;
 use crate::migrations::migrate;
 
-/// Where everything is stored.
+/// Handle of the database.
 #[derive(Debug, Clone)]
 pub struct Store {
     connection: DatabaseConnection,
 }
 
-/// How long one process waits for another that writes.
+/// Maximum time that a process waits for another one that writes.
 pub(crate) const BUSY: Duration = Duration::from_secs(30);
-/// Tables in the order in which what is left of a broken file is read.
+/// Tables in the order in which they are recovered from a broken file.
 const TABLES: [&str; 8] =
     ["workflows", "runs", "patches", "events", "calls", "outcomes", "metrics", "memories"];
-/// Rows that are read at once from a broken file: one bad page costs at most so many.
+/// Number of rows in one read from a broken file: one bad page costs at most this many.
 const SALVAGED: i64 = 200;
 
 impl Store {
-    /// Opens a database, and makes it when it is not there. A relative path in a SQLite address is one in `directory`.
+    /// Opens a database, creating it if it does not exist. A relative path in a SQLite address is relative to
+    /// `directory`.
     pub async fn open(address: &str, directory: &Path) -> Result<Self, StoreError> {
         let Some(path) = sqlite_path(address, directory) else {
             return Err(StoreError::Kind(without_secrets(address)));
@@ -32,9 +33,9 @@ impl Store {
             std::fs::create_dir_all(parent)
                 .map_err(|source| StoreError::Directory { path: parent.to_owned(), source })?;
         }
-        // Two processes that make the tables at once would be in each other's way.
+        // Two processes that create the tables concurrently would conflict.
         let lock = lock(&path)?;
-        // Only a process that did not end well leaves a log of writes behind.
+        // Only a process that did not exit cleanly leaves a write-ahead log behind.
         let ended_badly = log_of(&path).is_file();
         let opened = match open_sound(&path, ended_badly).await {
             Ok(connection) => Ok(Self { connection }),
@@ -45,7 +46,7 @@ impl Store {
         opened
     }
 
-    /// Whether there is a database already: who only looks must not make one.
+    /// Whether the database exists, for readers that must not create one.
     pub fn is_there(address: &str, directory: &Path) -> bool {
         sqlite_path(address, directory).is_some_and(|path| path.is_file())
     }
@@ -54,7 +55,7 @@ impl Store {
         &self.connection
     }
 
-    /// Writes everything and closes the file.
+    /// Flushes all writes and closes the file.
     pub async fn close(self) -> Result<(), StoreError> {
         self.connection.close().await.map_err(StoreError::query("close the database"))
     }
@@ -71,7 +72,7 @@ fn without_secrets(address: &str) -> String {
     address.split_once("://").map_or_else(|| address.to_owned(), |(scheme, _)| format!("{scheme}://…"))
 }
 
-/// Waits until no other process opens the database. The lock ends with the file.
+/// Waits until no other process opens the database. Dropping the file releases the lock.
 pub(crate) fn lock(path: &Path) -> Result<std::fs::File, StoreError> {
     let mut name = path.as_os_str().to_owned();
     name.push(".lock");
@@ -98,7 +99,7 @@ async fn open_sound(path: &Path, check: bool) -> Result<DatabaseConnection, DbEr
             .create_if_missing(true)
             .busy_timeout(BUSY)
             .pragma("journal_mode", "WAL")
-            // A crash of the machine may cost the last moments, one of menace costs nothing.
+            // A crash of the machine may lose the last moments; a crash of menace loses nothing.
             .pragma("synchronous", "NORMAL")
     });
     let connection = Database::connect(options).await?;
@@ -114,13 +115,13 @@ async fn open_sound(path: &Path, check: bool) -> Result<DatabaseConnection, DbEr
     Ok(connection)
 }
 
-/// What SQLite says of a file that is no database any more.
+/// Whether SQLite reports that the file is not a valid database.
 fn is_broken(error: &DbErr) -> bool {
     let text = error.to_string();
     text.contains("file is not a database") || text.contains("malformed")
 }
 
-/// Puts a broken file aside and stores in a new one what can still be read of it.
+/// Moves a broken file aside and copies its readable rows to a new one.
 async fn rebuild(path: &Path) -> Result<Store, StoreError> {
     let aside = free_name(path);
     std::fs::rename(path, &aside).map_err(|source| StoreError::Aside { path: path.to_owned(), source })?;
@@ -129,7 +130,7 @@ async fn rebuild(path: &Path) -> Result<Store, StoreError> {
     let connection = open_sound(path, false).await.map_err(open)?;
     let saved = salvage(&connection, &aside).await;
     tracing::warn!(
-        "the database {} was broken; it is now {}, and {saved} rows of it were saved",
+        "database {} was broken; moved it to {} and recovered {saved} rows",
         path.display(),
         aside.display()
     );
@@ -145,7 +146,7 @@ fn free_name(path: &Path) -> PathBuf {
     (1..u32::MAX).map(name).find(|name| !name.exists()).unwrap_or_else(|| name(0))
 }
 
-/// Copies what can be read, a few rows at a time; what cannot be read is left out.
+/// Copies the readable rows, a few at a time, and skips the others.
 async fn salvage(connection: &DatabaseConnection, broken: &Path) -> u64 {
     let Ok(broken) = open_broken(broken).await else { return 0 };
     let mut saved = 0;

@@ -1,4 +1,4 @@
-//! The ledger of patches: every proposal, what came of it, and what it cost.
+//! The ledger of patches: every proposal, its verdict and its cost.
 
 use menace_model::ids::RunId;
 use sea_orm::ActiveValue::Set;
@@ -10,20 +10,20 @@ use serde_json::Value;
 use crate::entities::patch;
 use crate::{Store, StoreError};
 
-/// What became of a proposal.
+/// State of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PatchState {
-    /// It is committed.
+    /// Committed.
     Kept,
-    /// It is not.
+    /// Not committed.
     Rejected,
-    /// It was kept, and taken back later.
+    /// Committed, and reverted later.
     Reverted,
 }
 
 impl PatchState {
-    /// Its name.
+    /// Name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Kept => "kept",
@@ -40,34 +40,34 @@ impl PatchState {
 /// A row of the ledger.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PatchRecord {
-    /// The run.
+    /// Id of the run.
     pub run: RunId,
-    /// Its number there, from 0.
+    /// Number of the patch in the run, from 0.
     pub number: u64,
-    /// What tells the proposal from others.
+    /// Digest that identifies the proposal.
     pub proposal: String,
     /// The repository.
     pub repository: String,
-    /// What it is about, as `module:qualname`.
+    /// Section as `module:qualname`.
     pub section: String,
-    /// Who made it.
+    /// Name of the proposer.
     pub proposer: String,
-    /// What became of it.
+    /// State of the proposal.
     pub state: PatchState,
     /// Milliseconds since 1970.
     pub at_ms: i64,
     /// The proposal itself.
     pub detail: Value,
-    /// What was measured.
+    /// Verdict with its measurements.
     pub verdict: Value,
-    /// What it cost.
+    /// Cost of the proposal.
     pub cost: Value,
-    /// The commit, if it was kept.
+    /// Commit, if the patch was kept.
     pub commit: Option<String>,
 }
 
 impl Store {
-    /// Adds a row; one with the same number is replaced, as when a run goes on after an end in the middle.
+    /// Stores a row. A row with the same number is replaced, as when an interrupted run is resumed.
     pub async fn record_patch(&self, record: &PatchRecord) -> Result<(), StoreError> {
         let row = patch::ActiveModel {
             run: Set(record.run.to_string()),
@@ -126,7 +126,7 @@ impl Store {
         row.map(record).transpose()
     }
 
-    /// The newest row of all.
+    /// The newest row.
     pub async fn last_patch(&self) -> Result<Option<PatchRecord>, StoreError> {
         let row = patch::Entity::find()
             .order_by_desc(patch::Column::AtMs)
@@ -160,7 +160,7 @@ fn record(row: patch::Model) -> Result<PatchRecord, StoreError> {
         verdict: json(&row.verdict)?,
         cost: json(&row.cost)?,
         state: PatchState::of_name(&row.state)
-            .ok_or_else(|| broken(format!("its state is {}", row.state)))?,
+            .ok_or_else(|| broken(format!("unknown state {}", row.state)))?,
         proposal: row.proposal,
         repository: row.repository,
         section: row.section,

@@ -10,22 +10,22 @@ use serde_json::Value;
 use crate::entities::run;
 use crate::{Store, StoreError};
 
-/// How far a run is.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunState {
-    /// Under way, or its process died.
+    /// Running, or its process died.
     Running,
-    /// Ended by its user.
+    /// Interrupted by its user.
     Interrupted,
-    /// Complete.
+    /// Finished.
     Finished,
 }
 
 impl RunState {
     const ALL: [Self; 3] = [Self::Running, Self::Interrupted, Self::Finished];
 
-    /// Its name.
+    /// Name of the state.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -35,31 +35,31 @@ impl RunState {
     }
 }
 
-/// A run as it is stored.
+/// A stored run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Run {
-    /// Its id.
+    /// Id of the run.
     pub id: RunId,
-    /// What was called.
+    /// Path of the repository.
     pub repository: String,
-    /// How far it is.
+    /// State of the run.
     pub state: RunState,
-    /// What all chance comes from.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// When it began, in milliseconds since 1970.
+    /// Start, in milliseconds since 1970.
     pub began_ms: i64,
-    /// When it ended.
+    /// End, in milliseconds since 1970.
     pub ended_ms: Option<i64>,
-    /// How many calls it has.
+    /// Number of planned calls.
     pub planned: u64,
-    /// How it was asked for, so that it can go on.
+    /// Options of the run, from which it can be resumed.
     pub options: Value,
-    /// What it found, at its end.
+    /// Report, once the run has finished.
     pub report: Option<Value>,
 }
 
 impl Store {
-    /// A run begins.
+    /// Stores a new run.
     pub async fn begin_run(&self, run: &Run) -> Result<(), StoreError> {
         let row = run::ActiveModel {
             id: Set(run.id.to_string()),
@@ -79,7 +79,7 @@ impl Store {
         Ok(())
     }
 
-    /// So many calls are planned, and it is asked for like this.
+    /// Stores the number of planned calls and the options of a run.
     pub async fn plan_run(&self, id: &RunId, planned: u64, options: &Value) -> Result<(), StoreError> {
         let row = run::ActiveModel {
             id: Set(id.to_string()),
@@ -91,7 +91,7 @@ impl Store {
         Ok(())
     }
 
-    /// A run ends, or goes on.
+    /// Stores the state of a run that ends or resumes.
     pub async fn set_run_state(
         &self,
         id: &RunId,
@@ -110,21 +110,21 @@ impl Store {
         Ok(())
     }
 
-    /// A run.
+    /// Reads a run.
     pub async fn run(&self, id: &RunId) -> Result<Run, StoreError> {
         let row = run::Entity::find_by_id(id.to_string()).one(self.connection()).await;
         let row = row.map_err(StoreError::query("read a run"))?;
         of_row(&row.ok_or_else(|| StoreError::NoRun(id.clone()))?)
     }
 
-    /// A run without its report, which can have megabytes.
+    /// Reads a run without its report, which can have megabytes.
     pub async fn run_without_report(&self, id: &RunId) -> Result<Run, StoreError> {
         let found = without_report().filter(run::Column::Id.eq(id.to_string())).one(self.connection());
         let row = found.await.map_err(StoreError::query("read a run"))?;
         of_row(&row.ok_or_else(|| StoreError::NoRun(id.clone()))?)
     }
 
-    /// The latest runs, the last first, without their reports.
+    /// The latest runs, newest first, without their reports.
     pub async fn runs(&self, limit: u64) -> Result<Vec<Run>, StoreError> {
         let rows = without_report().order_by_desc(run::Column::Id).limit(limit).all(self.connection());
         let rows = rows.await.map_err(StoreError::query("read the runs"))?;
@@ -132,7 +132,7 @@ impl Store {
     }
 }
 
-/// Everything but reports: they are not even read.
+/// Selects everything but the report, which is not even read.
 fn without_report() -> sea_orm::Select<run::Entity> {
     let columns = [
         run::Column::Id,
@@ -155,8 +155,8 @@ fn of_row(row: &run::Model) -> Result<Run, StoreError> {
     Ok(Run {
         id: row.id.parse().map_err(|error: menace_model::ids::IdError| wrong(error.to_string()))?,
         repository: row.repository.clone(),
-        state: state.ok_or_else(|| wrong(format!("its state is {:?}", row.state)))?,
-        seed: row.seed.parse().map_err(|_| wrong(format!("its seed is {:?}", row.seed)))?,
+        state: state.ok_or_else(|| wrong(format!("unknown state {:?}", row.state)))?,
+        seed: row.seed.parse().map_err(|_| wrong(format!("invalid seed {:?}", row.seed)))?,
         began_ms: row.began_ms,
         ended_ms: row.ended_ms,
         planned: row.planned.cast_unsigned(),

@@ -1,4 +1,4 @@
-//! The store on real files.
+//! Tests of the store with real files.
 
 use std::path::Path;
 use std::time::Instant;
@@ -42,14 +42,14 @@ fn call(run: &RunId, number: u64, kind: OutcomeKind) -> CallRecord {
 }
 
 #[tokio::test]
-async fn what_was_stored_is_there_after_the_file_was_closed() {
+async fn stored_data_survives_closing_the_file() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     let run = run(1);
     store.begin_run(&run).await.unwrap();
     let calls = [call(&run.id, 0, OutcomeKind::Ok), call(&run.id, 1, OutcomeKind::Crash)];
     store.record(&calls).await.unwrap();
-    // Once more, as after a crash between storing and knowing it.
+    // Stored twice, as after a crash between the write and its confirmation.
     store.record(&calls[..1]).await.unwrap();
     store.set_run_state(&run.id, RunState::Finished, Some(9), Some(&json!({"calls": 2}))).await.unwrap();
     store.close().await.unwrap();
@@ -88,7 +88,7 @@ async fn pages_are_in_the_order_of_the_plan_and_filtered() {
 }
 
 #[tokio::test]
-async fn workflows_have_numbers_and_names() {
+async fn workflows_are_found_by_number_and_name() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path()).await;
     let steps = ["shop.cart:add".to_owned(), "shop.cart:checkout".to_owned()];
@@ -101,7 +101,7 @@ async fn workflows_have_numbers_and_names() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_put_aside() {
+async fn a_file_that_is_not_a_database_is_moved_aside() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("menace.db"), "not a database at all, but long enough to be one")
         .unwrap();
@@ -111,7 +111,7 @@ async fn a_file_that_is_no_database_is_put_aside() {
 }
 
 #[tokio::test]
-async fn what_is_left_of_a_broken_file_is_saved() {
+async fn readable_rows_of_a_broken_file_are_recovered() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("menace.db");
     let store = open(directory.path()).await;
@@ -123,8 +123,7 @@ async fn what_is_left_of_a_broken_file_is_saved() {
         store.record(&calls).await.unwrap();
     }
     store.close().await.unwrap();
-    // Some pages are overwritten, none of those that say which tables there are, and a log of writes says that menace did
-    // not end well.
+    // Overwrites some pages, but none of the schema. The write-ahead log indicates that menace did not exit cleanly.
     let mut bytes = std::fs::read(&file).unwrap();
     for page in bytes.chunks_mut(4096).skip(50).step_by(30) {
         page.fill(0xff);

@@ -1,5 +1,5 @@
-//! `synergy_history.db`: synergy of workflows, a row for each time that it was measured. It is a file of its own because others
-//! read it: the exporter, the trainer of weights, the dashboard, and scripts of the first editions.
+//! `synergy_history.db`: synergy of workflows, one row for each measurement. It is a separate file because other
+//! programs read it: the exporter, the trainer of weights, the dashboard, and scripts of the first editions.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Sta
 use crate::StoreError;
 use crate::open::{BUSY, lock};
 
-/// The history of a file.
+/// The synergy history in a file.
 #[derive(Debug, Clone)]
 pub struct SynergyHistory {
     path: PathBuf,
     connection: DatabaseConnection,
 }
 
-/// What was measured at one time.
+/// One measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SynergyRecord {
-    /// Counted from 1.
+    /// Number of the record, from 1.
     pub id: i64,
     /// Milliseconds since 1970.
     pub at_ms: i64,
@@ -31,19 +31,20 @@ const TABLE: &str = "CREATE TABLE IF NOT EXISTS synergy_history (
     id INTEGER PRIMARY KEY AUTOINCREMENT, at_ms INTEGER NOT NULL, entry TEXT NOT NULL)";
 
 impl SynergyHistory {
-    /// Opens a history, and makes it when it is not there. What the first editions kept in a JSON file beside it is taken over.
+    /// Opens a history, creating it if it does not exist. Imports the JSON file in which the first editions stored
+    /// it.
     pub async fn open(path: &Path) -> Result<Self, StoreError> {
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)
                 .map_err(|source| StoreError::Directory { path: parent.to_owned(), source })?;
         }
-        // Who finds no table makes it, and only one does so.
+        // The lock makes sure that only one process creates the table.
         let _lock = lock(path)?;
         let is_new = !path.is_file();
         let history = Self::connected(path, true).await?;
         history.run(TABLE, []).await?;
         if is_new {
-            // When it was measured is not known any more, only in which order.
+            // The first editions did not store the time, only the order.
             for (at_ms, values) in (0..).zip(&first_edition(path)?) {
                 history.insert(at_ms, values).await?;
             }
@@ -51,7 +52,7 @@ impl SynergyHistory {
         Ok(history)
     }
 
-    /// Opens a history to look at it: one that is not there is none.
+    /// Opens a history read-only; `None` if it does not exist.
     pub async fn look(path: &Path) -> Result<Option<Self>, StoreError> {
         if path.is_file() { Self::connected(path, false).await.map(Some) } else { Ok(None) }
     }
@@ -73,7 +74,7 @@ impl SynergyHistory {
         Ok(Self { path: path.to_owned(), connection: opened.map_err(failed)? })
     }
 
-    /// Adds what was measured. Whoever does so holds the lock beside the file.
+    /// Stores a measurement, holding the lock beside the file.
     pub async fn add(&self, at_ms: i64, values: &BTreeMap<String, f64>) -> Result<(), StoreError> {
         let _lock = lock(&self.path)?;
         self.insert(at_ms, values).await
@@ -86,17 +87,17 @@ impl SynergyHistory {
             .await
     }
 
-    /// What was measured after a record, in order; after 0 it is everything.
+    /// Measurements after a record, in order; after 0 all of them.
     pub async fn after(&self, id: i64) -> Result<Vec<SynergyRecord>, StoreError> {
-        let asked = "SELECT id, at_ms, entry FROM synergy_history WHERE id > ? ORDER BY id";
-        let statement = self.statement(asked, [id.into()]);
-        let failed = StoreError::query("read the history of synergy");
+        let query = "SELECT id, at_ms, entry FROM synergy_history WHERE id > ? ORDER BY id";
+        let statement = self.statement(query, [id.into()]);
+        let failed = StoreError::query("read the synergy history");
         let rows = self.connection.query_all_raw(statement).await.map_err(failed)?;
         rows.iter().map(|row| self.record(row)).collect()
     }
 
     fn record(&self, row: &sea_orm::QueryResult) -> Result<SynergyRecord, StoreError> {
-        let failed = || StoreError::query("read the history of synergy");
+        let failed = || StoreError::query("read the synergy history");
         let id: i64 = row.try_get("", "id").map_err(failed())?;
         let entry: String = row.try_get("", "entry").map_err(failed())?;
         let values = serde_json::from_str(&entry).map_err(|error| StoreError::Content {
@@ -109,7 +110,7 @@ impl SynergyHistory {
     async fn run(&self, sql: &str, values: impl IntoIterator<Item = Value>) -> Result<(), StoreError> {
         let statement = self.statement(sql, values);
         let done = self.connection.execute_raw(statement).await;
-        done.map(drop).map_err(StoreError::query("write the history of synergy"))
+        done.map(drop).map_err(StoreError::query("write the synergy history"))
     }
 
     fn statement(&self, sql: &str, values: impl IntoIterator<Item = Value>) -> Statement {
@@ -117,7 +118,7 @@ impl SynergyHistory {
     }
 }
 
-/// What `synergy_history.json` has: a list of objects.
+/// Reads `synergy_history.json`, a list of objects.
 fn first_edition(path: &Path) -> Result<Vec<BTreeMap<String, f64>>, StoreError> {
     let old = path.with_extension("json");
     let text = match std::fs::read(&old) {
@@ -137,11 +138,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_measured_is_read_in_order_by_others() {
+    async fn measurements_are_read_in_order_by_other_connections() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("synergy_history.db");
         assert!(SynergyHistory::look(&path).await.unwrap().is_none());
-        assert!(!path.exists(), "who looks makes none");
+        assert!(!path.exists(), "reading creates no file");
         let history = SynergyHistory::open(&path).await.unwrap();
         history.add(1, &values(0.5)).await.unwrap();
         history.add(2, &values(-0.25)).await.unwrap();
@@ -149,12 +150,12 @@ mod tests {
         let read = other.after(0).await.unwrap();
         assert_eq!(read.iter().map(|one| (one.id, one.at_ms)).collect::<Vec<_>>(), [(1, 1), (2, 2)]);
         assert_eq!(other.after(1).await.unwrap(), [SynergyRecord { id: 2, at_ms: 2, values: values(-0.25) }]);
-        assert!(other.add(3, &values(1.0)).await.is_err(), "who looks writes nothing");
+        assert!(other.add(3, &values(1.0)).await.is_err(), "a read-only connection cannot write");
         assert!(path.with_extension("db.lock").exists());
     }
 
     #[tokio::test]
-    async fn the_json_of_the_first_editions_is_taken_over_once() {
+    async fn the_json_of_the_first_editions_is_imported_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("synergy_history.db");
         std::fs::write(path.with_extension("json"), r#"[{"synergy_roi": 0.1}, {"synergy_roi": 0.2}]"#)

@@ -1,4 +1,4 @@
-//! Workflows: steps that belong together, with a number and a name.
+//! Stored workflows: named lists of steps.
 
 use sea_orm::ActiveValue::{NotSet, Set};
 use sea_orm::{ColumnTrait, EntityTrait, QueryFilter, QueryOrder, SqlErr};
@@ -10,18 +10,18 @@ use crate::{Store, StoreError};
 /// A stored workflow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Workflow {
-    /// Its number.
+    /// Number of the workflow.
     pub id: i64,
-    /// Its name.
+    /// Name of the workflow.
     pub name: String,
-    /// Sections, as `module:qualname`, in order.
+    /// Sections as `module:qualname`, in order.
     pub steps: Vec<String>,
-    /// When it was added, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub added_ms: i64,
 }
 
 impl Store {
-    /// Adds a workflow; its number is returned.
+    /// Stores a workflow and returns its number.
     pub async fn add_workflow(&self, name: &str, steps: &[String], now_ms: i64) -> Result<i64, StoreError> {
         let row = workflow::ActiveModel {
             id: NotSet,
@@ -38,13 +38,13 @@ impl Store {
         }
     }
 
-    /// All of them, in order of their numbers.
+    /// All workflows, in order of their numbers.
     pub async fn workflows(&self) -> Result<Vec<Workflow>, StoreError> {
         let rows = workflow::Entity::find().order_by_asc(workflow::Column::Id).all(self.connection());
         rows.await.map_err(StoreError::query("read workflows"))?.into_iter().map(of_row).collect()
     }
 
-    /// By its number or its name.
+    /// Finds a workflow by its number or name.
     pub async fn workflow(&self, name: &str) -> Result<Workflow, StoreError> {
         let query = match name.parse::<i64>() {
             Ok(id) => workflow::Entity::find_by_id(id),
@@ -54,7 +54,7 @@ impl Store {
         of_row(row.ok_or_else(|| StoreError::NoWorkflow(name.to_owned()))?)
     }
 
-    /// Removes one.
+    /// Removes a workflow and returns it.
     pub async fn remove_workflow(&self, name: &str) -> Result<Workflow, StoreError> {
         let found = self.workflow(name).await?;
         let deleted = workflow::Entity::delete_by_id(found.id).exec(self.connection()).await;

@@ -566,7 +566,7 @@ def in_sample_error(fitted):
 
 
 def forecast_at(series, at):
-    """What the models say about series[at] from the values before it."""
+    """Forecasts of series[at] by the models, from the values before it."""
     window = np.array(series[:at])
     (order, trend), arima = best_arima(window)
     ahead = arima.get_forecast(1)
@@ -650,7 +650,7 @@ def main():
     parser = argparse.ArgumentParser(description="Writes the reference data next to this script.")
     parser.add_argument("names", nargs="*", metavar="name", help=f"any of: {', '.join(FILES)}; all when none is given")
     parser.add_argument("--partial", type=Path, help="keeps finished forecast series here, and goes on from them")
-    parser.add_argument("--limit", type=int, help="fits only so many forecast series and writes no forecast file")
+    parser.add_argument("--limit", type=int, help="fits only this many forecast series and writes no forecast file")
     options = parser.parse_args()
     unknown = set(options.names) - set(FILES)
     if unknown:

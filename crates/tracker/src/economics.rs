@@ -1,32 +1,32 @@
-//! What calls are worth and what they cost.
+//! Value and cost of calls.
 
-/// What a call that ends well is worth, and what machines cost. All in one unit of money.
+/// Value of a successful call and prices of resources, all in one currency.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prices {
-    /// A call that ends well.
+    /// Value of a successful call.
     pub value_per_call: f64,
-    /// A second of a core.
+    /// Price of one core for one second.
     pub per_cpu_second: f64,
-    /// A second of a gigabyte of memory.
+    /// Price of one gigabyte of memory for one second.
     pub per_gb_second: f64,
 }
 
-/// What calls took.
+/// Number and resource usage of calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Taken {
-    /// All that count.
+    /// Calls that count.
     pub calls: usize,
-    /// Of them.
+    /// Successful calls.
     pub ended_well: usize,
-    /// Of all of them.
+    /// CPU time of all calls.
     pub cpu_seconds: f64,
-    /// Memory times time.
+    /// Memory × time of all calls.
     pub gb_seconds: f64,
 }
 
 impl Prices {
-    /// What was earned for each unit that could have been: 1 when every call ends well and costs nothing, negative when
-    /// calls cost more than they are worth. Nothing without calls, or when a call is worth nothing.
+    /// (earned value − cost) / possible value: 1 when every call succeeds at no cost, negative when calls cost more than
+    /// their value. `None` without calls, or when the value of a call is 0.
     pub fn profitability(&self, taken: &Taken) -> Option<f64> {
         let possible = taken.calls as f64 * self.value_per_call;
         if possible <= 0.0 {
@@ -45,7 +45,7 @@ mod tests {
     const PRICES: Prices = Prices { value_per_call: 2.0, per_cpu_second: 1.0, per_gb_second: 0.5 };
 
     #[test]
-    fn failures_and_costs_lower_it() {
+    fn failures_and_costs_lower_profitability() {
         let free = Taken { calls: 4, ended_well: 4, ..Taken::default() };
         assert_eq!(PRICES.profitability(&free), Some(1.0));
         assert_eq!(PRICES.profitability(&Taken { ended_well: 2, ..free }), Some(0.5));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_about_no_calls() {
+    fn profitability_without_calls_is_unknown() {
         assert_eq!(PRICES.profitability(&Taken::default()), None);
         let worthless = Prices { value_per_call: 0.0, ..PRICES };
         assert_eq!(worthless.profitability(&Taken { calls: 1, ended_well: 1, ..Taken::default() }), None);

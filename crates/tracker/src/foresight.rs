@@ -1,4 +1,4 @@
-//! Where a workflow is going: from its last cycles, or, before there are enough, from what workflows like it did.
+//! Trend of a workflow's ROI: from its last cycles or, while there are too few, from a template of similar workflows.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::{mean, slope, standard_deviation};
 
-/// What a cycle of a workflow measured: `roi`, `resilience`, `latency_spike_roi`, …
+/// Metrics of one cycle of a workflow: `roi`, `resilience`, `latency_spike_roi`, …
 pub type CycleMetrics = BTreeMap<String, f64>;
 
-/// The last cycles of workflows.
+/// The last cycles of all workflows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Foresight {
-    /// Cycles that are kept of each.
+    /// Number of cycles kept per workflow.
     pub window: usize,
-    /// A workflow that varies more is volatile.
+    /// Volatility above which a workflow counts as volatile.
     pub volatility_threshold: f64,
-    /// The cycles, by workflow; the last at the end.
+    /// Cycles by workflow, the latest last.
     pub history: BTreeMap<String, VecDeque<CycleMetrics>>,
-    /// Profiles and what ROI did in them, cycle by cycle: `foresight_templates.yaml`.
+    /// ROI per cycle by profile: `foresight_templates.yaml`.
     #[serde(default)]
     pub templates: BTreeMap<String, Vec<f64>>,
     /// The profile of each workflow.
@@ -26,47 +26,47 @@ pub struct Foresight {
     pub profiles: BTreeMap<String, String>,
 }
 
-/// How a workflow's ROI goes on.
+/// Trend of a workflow's ROI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Risk {
-    /// It stays.
+    /// It neither falls nor varies.
     Stable,
-    /// It gets less.
+    /// It falls slowly.
     #[serde(rename = "Slow decay")]
     SlowDecay,
-    /// It goes up and down.
+    /// It varies more than the volatility threshold.
     Volatile,
-    /// It will be lost within the window.
+    /// It reaches zero within the window.
     #[serde(rename = "Immediate collapse risk")]
     ImmediateCollapse,
 }
 
-/// What is to be expected of a workflow.
+/// Forecast of a workflow's ROI.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outlook {
-    /// How it goes on.
+    /// Its trend.
     pub risk: Risk,
-    /// By how much its ROI changes in a cycle.
+    /// Change of ROI per cycle.
     pub slope: f64,
-    /// By how much it varies around that.
+    /// Standard deviation around the trend line.
     pub volatility: f64,
-    /// Cycles until nothing is left, if it goes on like this.
+    /// Cycles until the ROI reaches zero at the present slope.
     pub collapse_in: Option<f64>,
-    /// Whether small disturbances cost much of it.
+    /// Whether the mildest fault already costs most of the ROI.
     pub brittle: bool,
-    /// Cycles that this is known from; the rest of the window is from a template, if there is one.
+    /// Number of measured cycles; the rest of the window comes from a template, if there is one.
     pub cycles: usize,
-    /// Whether a template was needed.
+    /// Whether a template was used.
     pub from_template: bool,
 }
 
-/// A workflow that loses this share under the mildest disturbance is brittle.
+/// A workflow that loses this share of its ROI under the mildest fault is brittle.
 const BRITTLE: f64 = 0.5;
-/// Cycles that say something by themselves.
+/// Minimum number of cycles for a trend without a template.
 const FEWEST: usize = 3;
 
 impl Foresight {
-    /// Nothing is known yet.
+    /// An empty history.
     pub fn new(window: usize, volatility_threshold: f64) -> Self {
         let window = window.max(FEWEST);
         Self {
@@ -78,7 +78,7 @@ impl Foresight {
         }
     }
 
-    /// Notes a cycle. Values that are no numbers are not kept.
+    /// Records a cycle. Values that are not finite are dropped.
     pub fn record(&mut self, workflow: &str, mut metrics: CycleMetrics) {
         metrics.retain(|_, value| value.is_finite());
         let cycles = self.history.entry(workflow.to_owned()).or_default();
@@ -88,12 +88,12 @@ impl Foresight {
         }
     }
 
-    /// Whether a workflow is known to neither fall nor vary. Of few cycles that is not known.
+    /// Whether a workflow is stable by its own cycles. False while there are too few of them.
     pub fn is_stable(&self, workflow: &str) -> bool {
         self.outlook(workflow).is_some_and(|outlook| outlook.risk == Risk::Stable && outlook.cycles >= FEWEST)
     }
 
-    /// What is to be expected; nothing if there is neither a history nor a template.
+    /// Forecast of a workflow; `None` if there is neither a history nor a template.
     pub fn outlook(&self, workflow: &str) -> Option<Outlook> {
         let own = self.series(workflow, "roi");
         let (series, from_template) = self.filled_up(workflow, &own);
@@ -105,7 +105,7 @@ impl Foresight {
             series.iter().enumerate().map(|(at, value)| value - centre - by * (at as f64 - middle)).collect();
         let volatility = standard_deviation(&around)?;
         let collapse_in = (by < 0.0 && level > 0.0).then(|| level / -by).or((level <= 0.0).then_some(0.0));
-        // A fall that is lost in how much it varies is none.
+        // A fall smaller than the volatility does not count.
         let is_falling = by < 0.0 && -by * series.len() as f64 > volatility;
         let risk = match collapse_in {
             Some(cycles) if is_falling && cycles <= self.window as f64 => Risk::ImmediateCollapse,
@@ -124,7 +124,7 @@ impl Foresight {
         cycles.filter_map(|cycle| cycle.get(metric).copied()).collect()
     }
 
-    /// Before there are enough cycles, the template says how it goes on, moved to where the workflow is.
+    /// While there are too few cycles, the series is continued by the template, shifted to the workflow's last value.
     fn filled_up(&self, workflow: &str, own: &[f64]) -> (Vec<f64>, bool) {
         let template = self.profiles.get(workflow).and_then(|profile| self.templates.get(profile));
         let (Some(template), true) = (template, own.len() < FEWEST) else { return (own.to_vec(), false) };
@@ -136,7 +136,7 @@ impl Foresight {
         (own.iter().copied().chain(rest).take(self.window).collect(), true)
     }
 
-    /// Whether the mildest stage of a trajectory has already cost much.
+    /// Whether the mildest stage of the trajectory already cost more than the brittle share.
     fn is_brittle(&self, workflow: &str) -> bool {
         let Some(last) = self.history.get(workflow).and_then(|cycles| cycles.back()) else { return false };
         let normal = last.get("normal_roi").or_else(|| last.get("roi")).copied();
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_help_until_there_is_a_history() {
+    fn templates_are_used_until_there_is_a_history() {
         let mut foresight = Foresight::new(5, 0.1);
         foresight.templates.insert("checkout".into(), vec![0.9, 0.6, 0.3, 0.1]);
         foresight.profiles.insert("w".into(), "checkout".into());
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_at_the_first_disturbance_is_brittle() {
+    fn a_large_loss_under_the_mildest_fault_is_brittle() {
         let mut foresight = Foresight::new(5, 0.1);
         for _ in 0..3 {
             let cycle = [("roi", 0.8), ("normal_roi", 0.8), ("high_latency_roi", 0.1)];

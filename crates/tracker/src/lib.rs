@@ -1,4 +1,4 @@
-//! What measurements are worth. Pure arithmetic: nothing here starts or reads anything.
+//! Metrics, ROI, forecasts and convergence. Pure arithmetic without IO; time and randomness are arguments.
 //!
 //! ```
 //! use menace_tracker::{Prices, Taken};

@@ -1,54 +1,54 @@
-//! From what calls did to metrics. Where something was not measured, it is said why, and no number takes its place.
+//! Metrics from the outcomes of calls. A metric that could not be measured has a reason and no number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::economics::{Prices, Taken};
 use crate::statistics::{mean, median};
 
-/// A section under a scenario.
+/// Measurements of a cell: one section under one scenario.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObservedCell {
     /// `module:qualname`.
     pub section: String,
-    /// The scenario, with its severity.
+    /// Scenario, with its severity.
     pub scenario: String,
-    /// What was done to the calls.
+    /// Kind of stress.
     pub kind: CellKind,
     /// Calls that count.
     pub n: usize,
-    /// Of them, those that ended well.
+    /// Successful calls of these.
     pub ended_well: usize,
-    /// Of them, those that ended differently each time.
+    /// Flaky calls of these.
     pub flaky: usize,
-    /// Of them, those that tried what is forbidden.
+    /// Calls of these that tried a denied operation.
     pub denied: usize,
     /// CPU time.
     pub cpu_seconds: Option<f64>,
-    /// Memory times time.
+    /// Memory × time.
     pub gb_seconds: Option<f64>,
-    /// The median of the CPU time of calls that returned.
+    /// Median CPU time of calls that returned.
     pub cpu_ms_of_ok: Option<f64>,
-    /// Calls that ended well in a second.
+    /// Successful calls per second.
     pub throughput: Option<f64>,
-    /// The median time to the first byte.
+    /// Median time to the first byte.
     pub network_latency_ms: Option<f64>,
-    /// The share that ended well before and after a fault, and how long it took until one did.
+    /// Success before and after a fault, and the time to recovery.
     pub recovery: Option<ObservedRecovery>,
-    /// Kinds of input that were offered, and handled.
+    /// Kinds of input that were offered, and that were handled.
     pub shapes: (usize, usize),
 }
 
-/// What is done to the calls of a cell.
+/// Kind of stress applied to the calls of a cell.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CellKind {
-    /// Nothing.
+    /// No stress.
     #[default]
     Ordinary,
-    /// Their arguments are hostile.
+    /// Hostile arguments.
     Hostile,
-    /// They are wrong.
+    /// Wrong calls.
     Misuse,
-    /// Something else.
+    /// Any other fault.
     Fault,
 }
 
@@ -58,18 +58,18 @@ impl ObservedCell {
     }
 }
 
-/// What happened across a fault.
+/// Recovery from a fault.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ObservedRecovery {
-    /// The share that ended well before it.
+    /// Share of successful calls before the fault.
     pub before: f64,
-    /// The share after it.
+    /// Share of successful calls after the fault.
     pub after: Option<f64>,
-    /// From its end to the first call that ended well.
+    /// Time from the end of the fault to the first successful call.
     pub seconds: Option<f64>,
 }
 
-/// What reading the code says.
+/// Static metrics of the code.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Code {
     /// Between 0 and 1.
@@ -78,27 +78,27 @@ pub struct Code {
     pub code_quality: Option<f64>,
     /// Between 0 and 1.
     pub security_score: Option<f64>,
-    /// Bits for each token.
+    /// Bits per token.
     pub entropy: Option<f64>,
-    /// The share of lines that changed in thirty days.
+    /// Share of lines changed in thirty days.
     pub churn: Option<f64>,
 }
 
-/// What calls are worth and cost.
+/// Prices and power of calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Economy {
     /// Prices.
     pub prices: Prices,
-    /// What a second of a core consumes, in watts: measured, or a setting.
+    /// Power of one busy core in watts: measured, or from the settings.
     pub watts: f64,
 }
 
-/// Metrics, and why there are no others.
+/// Metrics, and the reasons for missing ones.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
-    /// Those that were measured.
+    /// Measured metrics.
     pub metrics: BTreeMap<&'static str, f64>,
-    /// Those that were not, each with the reason.
+    /// Metrics that could not be measured, each with the reason.
     pub unavailable: BTreeMap<&'static str, &'static str>,
 }
 
@@ -110,16 +110,17 @@ impl Measurement {
         }
     }
 
-    /// One of them.
+    /// Value of a metric.
     pub fn get(&self, name: &str) -> Option<f64> {
         self.metrics.get(name).copied()
     }
 }
 
-/// A scenario in which the robustness is at least this share of the ordinary one is adapted to.
+/// A module counts as adapted to a scenario if its robustness is at least this share of its baseline robustness.
 const ADAPTED: f64 = 0.9;
 
-/// Measures a module, a scenario or everything. `best_cpu_ms` has the least CPU time of a call of each section so far.
+/// Computes the metrics of a module, a scenario or the whole run. `best_cpu_ms` is the lowest CPU time of a call so far,
+/// per section.
 pub fn measure(
     cells: &[&ObservedCell],
     code: &Code,
@@ -129,7 +130,7 @@ pub fn measure(
     let mut found = Measurement::default();
     let ordinary = robustness(cells.iter().filter(|cell| cell.is(CellKind::Ordinary)));
     let under_faults = by_scenario(cells);
-    found.note("reliability", ordinary, "no call in ordinary circumstances counts");
+    found.note("reliability", ordinary, "no baseline call counts");
     let share_of_ordinary = |robustness: f64| {
         ordinary.filter(|ordinary| *ordinary > 0.0).map(|ordinary| (robustness / ordinary).min(1.0))
     };
@@ -138,50 +139,50 @@ pub fn measure(
     found.note(
         "resilience",
         shares.as_deref().and_then(mean),
-        "no scenario happened, or nothing works without one",
+        "no fault fired, or no baseline call succeeded",
     );
     let adapted = ordinary.filter(|_| !under_faults.is_empty()).map(|ordinary| {
         let well = under_faults.values().filter(|robustness| **robustness >= ADAPTED * ordinary).count();
         well as f64 / under_faults.len() as f64
     });
-    found.note("adaptability", adapted, "no scenario happened");
+    found.note("adaptability", adapted, "no fault fired");
     of_recovery(&mut found, cells);
     let (offered, handled) =
         cells.iter().fold((0, 0), |sum, cell| (sum.0 + cell.shapes.0, sum.1 + cell.shapes.1));
     let flexibility = (offered > 0).then(|| handled as f64 / offered as f64);
     found.note("flexibility", flexibility, "no call counts");
-    found.note("efficiency", efficiency(cells, best_cpu_ms), "no CPU time of an ordinary call that returned");
+    found.note("efficiency", efficiency(cells, best_cpu_ms), "no CPU time of a baseline call that returned");
     let bursts: Vec<f64> = cells.iter().filter_map(|cell| cell.throughput).collect();
-    found.note("throughput", mean(&bursts), "no calls were made at once");
+    found.note("throughput", mean(&bursts), "no concurrent calls were made");
     let latencies: Vec<f64> = cells.iter().filter_map(|cell| cell.network_latency_ms).collect();
-    found.note("network_latency", median(&latencies), "no call was answered by a network");
+    found.note("network_latency", median(&latencies), "no call got a network response");
     of_economy(&mut found, cells, economy);
     found.note("shannon_entropy", code.entropy, "the file could not be read");
     found.note("maintainability", code.maintainability, "the file does not parse");
     found.note("code_quality", code.code_quality, "the file does not parse");
     found.note("security_score", code.security_score, "the file does not parse");
-    found.note("safety_rating", safety_rating(cells), "no hostile or wrong call counts");
+    found.note("safety_rating", safety_rating(cells), "no hostile or misuse call counts");
     found.note("risk_index", risk_index(code, cells), "the file does not parse, or no call counts");
     found.note("patch_complexity", None, "no patch was made");
     found
 }
 
-/// The mean over cells.
+/// Mean share of successful calls over cells.
 pub fn robustness<'cell, 'all: 'cell>(cells: impl Iterator<Item = &'cell &'all ObservedCell>) -> Option<f64> {
     let all: Vec<f64> =
         cells.filter(|cell| cell.n > 0).map(|cell| cell.ended_well as f64 / cell.n as f64).collect();
     mean(&all)
 }
 
-/// Failures of each hundred hostile and wrong calls.
+/// Failures per hundred hostile and wrong calls.
 pub fn failures_of_100(cells: &[&ObservedCell]) -> f64 {
     let meant = cells.iter().filter(|cell| matches!(cell.kind, CellKind::Hostile | CellKind::Misuse));
     let (n, well) = meant.fold((0, 0), |sum, cell| (sum.0 + cell.n, sum.1 + cell.ended_well));
     if n == 0 { 0.0 } else { 100.0 * (n - well) as f64 / n as f64 }
 }
 
-/// Churn, poor maintainability and failures by their weights. Without a history of changes the others count for it, as they
-/// do when a repository is read.
+/// Weighted mean of churn, poor maintainability and failures. Without a git history the weight of churn is spread over the
+/// others, as in a scan.
 fn risk_index(code: &Code, cells: &[&ObservedCell]) -> Option<f64> {
     let others = 0.4 * (1.0 - code.maintainability?) + 0.4 * (1.0 - robustness(cells.iter())?);
     Some(code.churn.map_or(others / 0.8, |churn| 0.2 * churn + others))
@@ -200,13 +201,13 @@ fn by_scenario(cells: &[&ObservedCell]) -> BTreeMap<String, f64> {
 fn of_recovery(found: &mut Measurement, cells: &[&ObservedCell]) {
     let windows: Vec<&ObservedRecovery> = cells.iter().filter_map(|cell| cell.recovery.as_ref()).collect();
     let times: Vec<f64> = windows.iter().filter_map(|window| window.seconds).collect();
-    let reason = "no call was repeated across a fault and ended well after it";
+    let reason = "no call was repeated across a fault and succeeded after it";
     found.note("recovery_time", median(&times), reason);
     let gains: Vec<f64> = windows.iter().filter_map(|window| Some(window.after? - window.before)).collect();
     found.note("antifragility", mean(&gains).map(|gain| gain.clamp(0.0, 1.0)), reason);
 }
 
-/// The mean over sections of the best CPU time that was seen, as a share of that now.
+/// Mean over sections of best CPU time so far / CPU time now.
 fn efficiency(cells: &[&ObservedCell], best_cpu_ms: &BTreeMap<String, f64>) -> Option<f64> {
     let ordinary = cells.iter().filter(|cell| cell.is(CellKind::Ordinary));
     let shares: Vec<f64> = ordinary
@@ -231,7 +232,7 @@ fn of_economy(found: &mut Measurement, cells: &[&ObservedCell], economy: &Econom
         cpu_seconds,
         gb_seconds,
     });
-    let reason = "no call counts, or what calls took could not be measured";
+    let reason = "no call counts, or the usage of calls could not be measured";
     let has_calls = cells.iter().any(|cell| cell.n > 0);
     found.note(
         "energy_consumption",
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn every_metric_is_as_it_is_defined() {
+    fn every_metric_matches_its_definition() {
         let mut found =
             of(&[cell("normal", 10, 8), cell("hostile_input", 10, 4), cell("schema_drift", 4, 4)]);
         is(&found, "reliability", 0.8);
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn risk_is_of_what_is_known() {
+    fn the_risk_index_uses_the_measured_terms() {
         let cells = [cell("normal", 10, 5)];
         let risk = |churn| {
             let code = Code { maintainability: Some(0.5), churn, ..Code::default() };
@@ -322,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_measured_has_a_reason_and_no_number() {
+    fn unmeasured_metrics_have_a_reason_and_no_number() {
         let found = of(&[]);
         assert!(found.metrics.is_empty(), "{:?}", found.metrics);
         assert!(found.unavailable.len() >= 18, "{:?}", found.unavailable);

@@ -1,22 +1,21 @@
-//! The metrics: what each is called, its unit, where it can be, and which way is better. A metric that is not here is an extra
-//! one, of a plugin or a file.
+//! Definitions of the metrics: name, unit, range and direction. A metric that is not listed comes from a plugin or a file.
 
 use serde::Serialize;
 
-/// What is known about a metric.
+/// Definition of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Metric {
-    /// How it is called.
+    /// Its name.
     pub name: &'static str,
-    /// Its unit; nothing for a share.
+    /// Its unit; `None` for a share.
     pub unit: Option<&'static str>,
-    /// The least that it can be.
+    /// Minimum value.
     pub least: f64,
-    /// The most that it can be.
+    /// Maximum value.
     pub most: f64,
-    /// Whether less is better.
+    /// Whether lower is better.
     pub less_is_better: bool,
-    /// What it says.
+    /// Description.
     pub help: &'static str,
 }
 
@@ -28,45 +27,45 @@ const fn measured(name: &'static str, unit: &'static str, help: &'static str) ->
     Metric { name, unit: Some(unit), least: 0.0, most: f64::INFINITY, less_is_better: true, help }
 }
 
-/// All of them.
+/// All built-in metrics.
 pub const METRICS: [Metric; 22] = [
-    share("reliability", "calls that end well in ordinary circumstances"),
-    share("resilience", "robustness under faults, as a share of that in ordinary circumstances"),
-    measured("recovery_time", "s", "from the end of a fault to the first call that ends well"),
-    share("antifragility", "robustness after faults less that before them"),
-    share("adaptability", "scenarios with at least 0.9 of the ordinary robustness"),
-    share("flexibility", "kinds of input that are handled, of those offered"),
-    share("efficiency", "the best CPU time of a call that was seen, as a share of that now"),
+    share("reliability", "successful calls without faults"),
+    share("resilience", "robustness under faults / robustness without faults"),
+    measured("recovery_time", "s", "time from the end of a fault to the first successful call"),
+    share("antifragility", "robustness after faults − robustness before them"),
+    share("adaptability", "scenarios with at least 0.9 of the robustness without faults"),
+    share("flexibility", "kinds of input handled / offered"),
+    share("efficiency", "best CPU time of a call so far / CPU time now"),
     Metric {
         less_is_better: false,
-        ..measured("throughput", "calls/s", "calls that end well while many are made at once")
+        ..measured("throughput", "calls/s", "successful calls under concurrency")
     },
-    measured("network_latency", "ms", "median time until the first byte"),
-    measured("energy_consumption", "J", "what calls consume"),
+    measured("network_latency", "ms", "median time to the first byte"),
+    measured("energy_consumption", "J", "energy used by calls"),
     measured("shannon_entropy", "bits/token", "entropy of the tokens of the code"),
     share("maintainability", "maintainability index / 100"),
-    share("code_quality", "few lint findings for each line"),
-    share("security_score", "few security findings for each line"),
-    share("safety_rating", "hostile and wrong calls that ended well and touched nothing forbidden"),
+    share("code_quality", "1 / (1 + lint findings per 100 lines)"),
+    share("security_score", "1 / (1 + weighted security findings per 100 lines)"),
+    share("safety_rating", "hostile and misuse calls that succeeded without a denied operation"),
     Metric {
         less_is_better: true,
-        ..share("risk_index", "churn, poor maintainability and failures together")
+        ..share("risk_index", "weighted mean of churn, poor maintainability and failures")
     },
-    measured("patch_complexity", "points", "how much the last patch complicates"),
-    Metric { less_is_better: false, ..measured("revenue", "money", "what calls that end well are worth") },
+    measured("patch_complexity", "points", "complexity added by the last patch"),
+    Metric { less_is_better: false, ..measured("revenue", "money", "value of successful calls") },
     Metric { least: f64::NEG_INFINITY, ..share("profitability", "(value − cost) / value") },
-    Metric { least: f64::NEG_INFINITY, ..share("projected_lucrativity", "the forecast of profitability") },
-    measured("discrepancy_count", "", "what does not fit together"),
-    share("coverage", "lines that calls reached, of those that can be executed"),
+    Metric { least: f64::NEG_INFINITY, ..share("projected_lucrativity", "forecast of profitability") },
+    measured("discrepancy_count", "", "inconsistencies between workflows, metrics, history and module map"),
+    share("coverage", "lines reached by calls / executable lines"),
 ];
 
-/// A metric by its name.
+/// The metric with this name.
 pub fn metric(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.name == name)
 }
 
-/// Whether a metric can have a value. `synergy_…` is the difference of two; of an extra metric nothing is known but that it is
-/// a number.
+/// Whether a value is in the range of a metric. `synergy_…` is a difference of two values; an unlisted metric may have any
+/// finite value.
 pub fn is_possible(name: &str, value: f64) -> bool {
     if !value.is_finite() {
         return false;
@@ -84,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_metric_is_where_it_can_be() {
+    fn values_outside_the_range_of_a_metric_are_rejected() {
         assert!(is_possible("reliability", 1.0) && !is_possible("reliability", 1.01));
         assert!(is_possible("profitability", -9.0) && !is_possible("recovery_time", -0.1));
         assert!(is_possible("synergy_reliability", -0.4) && !is_possible("synergy_reliability", -1.4));

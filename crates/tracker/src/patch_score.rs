@@ -1,18 +1,18 @@
-//! How a patch compares with those before it: one number from several figures.
+//! Composite score of a patch: several metrics compared with those of earlier patches.
 
 use std::collections::BTreeMap;
 
 use crate::statistics::mean;
 
-/// Patches that are looked back at.
+/// Number of earlier patches that are compared.
 const WINDOW: usize = 50;
-/// Patches before which nothing can be compared.
+/// Minimum number of earlier patches.
 const FEWEST: usize = 2;
-/// A difference that is none.
+/// Smaller differences count as zero.
 const LITTLE: f64 = 1e-9;
 
-/// The weighted mean of how far each figure is from what is usual, in standard deviations. A figure that hardly varies counts
-/// for more; those in `costs` count against. Nothing with too little history, or if nothing is known of any figure.
+/// Weighted mean of each metric's distance from its mean, in standard deviations. A metric that hardly varies weighs more;
+/// metrics in `costs` count negatively. `None` with too little history, or if no metric has a history.
 pub fn composite_score(
     current: &BTreeMap<String, f64>,
     history: &[BTreeMap<String, f64>],
@@ -34,7 +34,7 @@ pub fn composite_score(
         let variance =
             before.iter().map(|value| (value - usual).powi(2)).sum::<f64>() / (before.len() - 1) as f64;
         let deviation = variance.sqrt();
-        // What never varied is told apart by its sign alone.
+        // Without variance only the sign of the difference is known.
         let distance = match value - usual {
             difference if deviation > LITTLE => difference / deviation,
             difference if difference.abs() > LITTLE => difference.signum(),
@@ -70,13 +70,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_too_little() {
+    fn too_little_history_gives_no_score() {
         assert_eq!(score(0.5, 1.0, &[]), None);
         assert_eq!(score(0.5, 1.0, &[figures(0.1, 1.0)]), None);
         let history = vec![figures(0.1, 1.0); 3];
         assert_eq!(composite_score(&BTreeMap::from([("other".to_owned(), 1.0)]), &history, &[]), None);
         assert_eq!(score(f64::NAN, f64::NAN, &history), None);
-        // What never varied.
+        // A history without variance.
         assert!((score(0.2, 1.0, &history).unwrap() - 0.5).abs() < 1e-9);
     }
 }

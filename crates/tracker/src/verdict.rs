@@ -1,41 +1,41 @@
-//! Whether something is better, by pairs of measurements of the same calls.
+//! Paired comparison: whether a candidate is better than its baseline, from measurements of the same calls.
 
 use serde::Serialize;
 
 use crate::numbers::Numbers;
 use crate::statistics::mean;
 
-/// The chance that is spent on all proposals of a run together.
+/// Family-wise error rate over all proposals of a run.
 const ALL_DOUBT: f64 = 0.01;
-/// How sure one has to be of any of them.
+/// Minimum confidence for any single proposal.
 const LEAST_SURE: f64 = 0.95;
-/// Pairs of which something can be said.
+/// Minimum number of pairs.
 const FEWEST: usize = 5;
-/// Samples that are drawn from the pairs.
+/// Number of bootstrap samples.
 const SAMPLES: usize = 4_000;
 
-/// What pairs say.
+/// Result of a paired comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Verdict {
-    /// The mean gain.
+    /// Mean gain.
     pub gain: f64,
-    /// Where it is, in 95 of 100 samples of the pairs.
+    /// 95 % bootstrap interval of the gain.
     pub interval: (f64, f64),
-    /// The share of samples with a gain.
+    /// Confidence that there is a gain.
     pub probability: f64,
-    /// The share that is needed.
+    /// Required confidence.
     pub needed: f64,
 }
 
 impl Verdict {
-    /// Whether it is better.
+    /// Whether the candidate is better.
     pub fn is_better(&self) -> bool {
         self.probability >= self.needed
     }
 }
 
-/// Compares by a paired bootstrap. The more proposals there were before, the more is needed, so that all of them together are
-/// wrong once in a hundred runs. Nothing of a few pairs, of values that are no numbers, or of unequal numbers of both.
+/// Compares by a paired bootstrap. The required confidence rises with the number of earlier proposals, so that at most one
+/// run in a hundred keeps a false positive. `None` for too few pairs, values that are not finite, or unequal lengths.
 pub fn paired_verdict(before: &[f64], after: &[f64], proposals_before: u64, seed: u64) -> Option<Verdict> {
     if before.len() != after.len() || before.len() < FEWEST {
         return None;
@@ -52,29 +52,29 @@ pub fn paired_verdict(before: &[f64], after: &[f64], proposals_before: u64, seed
         .collect();
     means.sort_by(f64::total_cmp);
     let better = means.iter().filter(|mean| **mean > 0.0).count();
-    // The bootstrap knows nothing of values that it has not seen: as if there were one more sample, and that a loss.
+    // The bootstrap cannot represent unseen values: count one more sample, and that as a loss.
     let sampled = better as f64 / (SAMPLES + 1) as f64;
-    // Of calls that end well or do not, more can be said than samples can show.
+    // For binary outcomes the exact sign test gives more confidence than the resolution of the samples allows.
     let probability = by_signs(&gains).unwrap_or(sampled);
     let needed = 1.0 - doubt(proposals_before);
     let at = |share: f64| crate::statistics::quantile(&means, share);
     Some(Verdict { gain: mean(&gains)?, interval: (at(0.025)?, at(0.975)?), probability, needed })
 }
 
-/// The doubt that is spent on a proposal after so many others.
+/// Error probability allowed for a proposal after this number of others.
 fn doubt(proposals_before: u64) -> f64 {
     let number = proposals_before as f64 + 1.0;
     (ALL_DOUBT / (number * (number + 1.0))).min(1.0 - LEAST_SURE)
 }
 
-/// So many pairs that differ for the better, and none for the worse, say that it is better.
+/// Number of improved pairs, without a worsened one, that suffice for a verdict of better.
 pub fn pairs_needed(proposals_before: u64) -> u32 {
     let doubt = doubt(proposals_before);
     (1..1_000).find(|pairs| 0.5_f64.powi(*pairs) <= doubt).unwrap_or(1_000).cast_unsigned()
 }
 
-/// One minus the chance that at least as many of the pairs that differ do so for the better, if better and worse were as likely.
-/// Nothing unless each gain is one, none, or a loss of one.
+/// Exact sign test: 1 − probability of at least this many improvements among the differing pairs, if improvement and
+/// worsening were equally likely. `None` unless each gain is 1, 0 or −1.
 fn by_signs(gains: &[f64]) -> Option<f64> {
     let is_sign = |gain: &f64| [-1.0, 0.0, 1.0].iter().any(|sign| (gain - sign).abs() < f64::EPSILON);
     if !gains.iter().all(is_sign) {
@@ -86,12 +86,12 @@ fn by_signs(gains: &[f64]) -> Option<f64> {
     if ups == 0 {
         return Some(0.0);
     }
-    // From the least likely up, so that small parts are not lost beside large ones.
+    // Summed from the smallest term up, so that small terms are not lost in rounding.
     let chance: f64 = (ups as u64..=all).rev().map(|count| binomial_half(all, count)).sum();
     Some(1.0 - chance)
 }
 
-/// The chance of so many heads.
+/// Probability of this number of heads in `all` fair tosses.
 fn binomial_half(all: u64, heads: u64) -> f64 {
     let ln = |number: u64| statrs::function::factorial::ln_factorial(number);
     (ln(all) - ln(heads) - ln(all - heads) - all as f64 * std::f64::consts::LN_2).exp()
@@ -101,14 +101,14 @@ fn binomial_half(all: u64, heads: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Two measurements of one thing with the same noise.
+    /// Two measurements of the same code with the same noise.
     fn same_code(numbers: &mut Numbers, pairs: usize) -> (Vec<f64>, Vec<f64>) {
         let mut once = || (0..pairs).map(|at| at as f64 + numbers.normal()).collect();
         (once(), once())
     }
 
     #[test]
-    fn the_same_code_is_hardly_ever_better_than_itself() {
+    fn identical_code_is_rarely_a_false_positive() {
         let mut numbers = Numbers(5);
         let better = (0..1_000)
             .filter(|number| {
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_better_is_seen() {
+    fn a_real_gain_is_detected() {
         let mut numbers = Numbers(6);
         let (before, after) = same_code(&mut numbers, 60);
         let after: Vec<f64> = after.iter().map(|value| value + 1.5).collect();
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_not_better_and_little_says_nothing() {
+    fn no_gain_is_not_better_and_few_pairs_give_no_verdict() {
         let verdict = paired_verdict(&[1.0; 10], &[1.0; 10], 0, 1).unwrap();
         assert!(!verdict.is_better() && verdict.gain.abs() < 1e-12);
         assert_eq!(paired_verdict(&[1.0; 4], &[2.0; 4], 0, 1), None);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn signs_are_counted_exactly() {
+    fn the_sign_test_is_exact() {
         let verdict = |ups: usize, downs: usize, same: usize, others: u64| {
             let after: Vec<f64> = [vec![1.0; ups], vec![0.0; downs], vec![0.5; same]].concat();
             let before: Vec<f64> = [vec![0.0; ups], vec![1.0; downs], vec![0.5; same]].concat();
@@ -150,7 +150,7 @@ mod tests {
         assert!((verdict(7, 0, 20, 0).probability - (1.0 - 0.5_f64.powi(7))).abs() < 1e-12);
         assert!((verdict(3, 3, 0, 0).probability - (1.0 - 42.0 / 64.0)).abs() < 1e-12);
         assert!((verdict(0, 0, 9, 0).probability).abs() < 1e-12);
-        // After many proposals something can still be better: it takes more calls.
+        // After many proposals a gain can still be detected: it takes more pairs.
         for others in [0, 5, 50, 5_000] {
             let needed = pairs_needed(others) as usize;
             assert!(verdict(needed, 0, 40, others).is_better(), "{needed}");

@@ -1,4 +1,4 @@
-//! How much each kind of synergy counts: seven weights, and who learns them.
+//! Weights of the seven kinds of synergy, and the learner that trains them.
 
 use std::collections::BTreeMap;
 
@@ -7,16 +7,16 @@ use serde_json::Value;
 
 use crate::truth::Ridge;
 
-/// The kinds of synergy that are weighed.
+/// Kinds of synergy that have a weight.
 pub const WEIGHED: [&str; 7] =
     ["roi", "efficiency", "resilience", "antifragility", "reliability", "maintainability", "throughput"];
 
-/// The greatest weight.
+/// Maximum weight.
 const GREATEST: f64 = 10.0;
-/// Samples that can be learned from.
+/// Minimum number of samples for learning.
 const FEWEST: usize = 8;
 
-/// The weights.
+/// Weights of synergy by kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SynergyWeights(BTreeMap<String, f64>);
@@ -27,51 +27,51 @@ impl Default for SynergyWeights {
     }
 }
 
-/// What a cycle showed: synergies by their names, and the change of ROI that came with them.
+/// A training sample: the synergies of a cycle and the change of ROI.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// `synergy_…` without its prefix.
     pub synergy: BTreeMap<String, f64>,
-    /// What came of it.
+    /// Change of ROI.
     pub roi_delta: f64,
 }
 
-/// Whoever learns weights.
+/// A learner of weights.
 pub trait Learner {
-    /// How it is called.
+    /// Name of the learner.
     fn name(&self) -> &'static str;
-    /// Weights from all samples and the weights before; nothing if nothing can be learned.
+    /// Learns new weights from all samples and the present weights; `None` if the samples are insufficient.
     fn learn(&self, samples: &[Sample], before: &SynergyWeights) -> Option<SynergyWeights>;
 }
 
-/// Learns by regression what change of ROI came with each kind of synergy.
+/// Learns the change of ROI per kind of synergy by ridge regression.
 #[derive(Debug, Clone, Copy)]
 pub struct RegressionLearner {
-    /// How far weights move to what was learned, at once.
+    /// Share of the distance to the learned weights that each training moves, 0…1.
     pub rate: f64,
 }
 
 impl SynergyWeights {
-    /// Those of a file's text, or what is wrong with it. Without a version it is the layout of the first editions: the weights
-    /// alone.
+    /// Parses the text of a weights file. A file without a version has the legacy layout: only the weights.
     pub fn read(text: &str) -> Result<Self, String> {
         let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let weights = value.get("weights").unwrap_or(&value);
         let mut read = Self::default();
-        for (name, weight) in weights.as_object().ok_or("it has no weights")? {
+        for (name, weight) in weights.as_object().ok_or("no weights")? {
             if !weight.as_f64().is_some_and(|weight| read.set(name, weight)) {
-                return Err(format!("{name}: {weight} is no weight of {}", WEIGHED.join(", ")));
+                let known = WEIGHED.join(", ");
+                return Err(format!("invalid weight {name}={weight}: expected 0 to 10 for one of {known}"));
             }
         }
         Ok(read)
     }
 
-    /// One of them.
+    /// Weight of a kind of synergy.
     pub fn get(&self, name: &str) -> f64 {
         self.0.get(name).copied().unwrap_or(1.0)
     }
 
-    /// Sets one; false if it is none of them, or no weight.
+    /// Sets a weight; false if the kind is unknown or the weight out of range.
     pub fn set(&mut self, name: &str, weight: f64) -> bool {
         let is_weight = WEIGHED.contains(&name) && (0.0..=GREATEST).contains(&weight);
         if is_weight {
@@ -80,12 +80,12 @@ impl SynergyWeights {
         is_weight
     }
 
-    /// All of them, in the order of [`WEIGHED`].
+    /// All weights, in the order of [`WEIGHED`].
     pub fn all(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
         WEIGHED.into_iter().map(|name| (name, self.get(name)))
     }
 
-    /// Synergies together, by their weights; nothing if none was measured.
+    /// Weighted mean of synergies; `None` if none was measured.
     pub fn combined(&self, synergy: &BTreeMap<String, f64>) -> Option<f64> {
         let measured: Vec<(f64, f64)> =
             self.all().filter_map(|(name, weight)| Some((weight, *synergy.get(name)?))).collect();
@@ -117,7 +117,7 @@ impl Learner for RegressionLearner {
             .collect();
         let targets: Vec<f64> = used.iter().map(|sample| sample.roi_delta).collect();
         let coefficients = Ridge::fit(&rows, &targets, 0.1)?.coefficients;
-        // What does harm counts for nothing; the others together for as much as all of them did at first.
+        // Harmful kinds get weight 0; the others share the initial total weight.
         let useful: Vec<f64> = coefficients.iter().map(|coefficient| coefficient.max(0.0)).collect();
         let total: f64 = useful.iter().sum();
         if total <= 0.0 {
@@ -139,7 +139,7 @@ mod tests {
     use crate::numbers::Numbers;
 
     #[test]
-    fn both_layouts_are_read_and_what_is_no_weight_is_not() {
+    fn both_layouts_are_read_and_invalid_weights_are_rejected() {
         let of = |text: &str| SynergyWeights::read(text).map(|weights| weights.get("roi"));
         assert_eq!(of(r#"{"version": 1, "weights": {"roi": 2.5}}"#), Ok(2.5));
         assert_eq!(of(r#"{"roi": 0.5}"#), Ok(0.5));
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_helps_counts_more() {
+    fn helpful_synergy_gets_a_higher_weight() {
         let mut numbers = Numbers(2);
         let samples: Vec<Sample> = (0..40)
             .map(|_| {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn only_weights_are_set() {
+    fn invalid_weights_are_not_set() {
         let mut weights = SynergyWeights::default();
         assert!(weights.set("roi", 2.0) && !weights.set("luck", 2.0));
         assert!(!weights.set("roi", -1.0) && !weights.set("roi", f64::NAN));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
 use menace_sandbox::{Backend, SandboxError};
 
-use crate::harness::{all, error, leave_out, read, sandbox, sh};
+use crate::harness::{all, error, read, sandbox, sh, skip_unclaimed};
 
 pub(crate) async fn exec_returns_the_exit_code(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
@@ -41,13 +41,13 @@ pub(crate) async fn stdout_and_stderr_are_kept_apart(backend: &dyn Backend) {
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("one\nthree\n", "two\n"));
 }
 
-pub(crate) async fn output_that_is_no_text_is_kept_as_far_as_it_is(backend: &dyn Backend) {
+pub(crate) async fn output_that_is_not_utf8_is_decoded_lossily(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let request = ExecRequest { stdin: b"a\xffb\n".to_vec(), ..ExecRequest::new(["cat"]) };
     assert_eq!(sandbox.exec(request).await.unwrap().stdout, "a\u{fffd}b\n");
 }
 
-pub(crate) async fn arguments_arrive_as_they_are(backend: &dyn Backend) {
+pub(crate) async fn arguments_arrive_unchanged(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     for argument in ["two  words", "$HOME", "'\"`", "line\nline", "größe ☃", "*", ""] {
         let outcome = sandbox.exec(ExecRequest::new(["echo", "<", argument, ">"])).await.unwrap();
@@ -70,7 +70,7 @@ pub(crate) async fn a_command_without_stdin_reads_the_end(backend: &dyn Backend)
     assert_eq!((outcome.stdout.as_str(), outcome.exit_code), ("end\n", Some(0)));
 }
 
-pub(crate) async fn stdin_that_nobody_reads_is_no_error(backend: &dyn Backend) {
+pub(crate) async fn unread_stdin_is_not_an_error(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let request = ExecRequest { stdin: vec![b'x'; 1 << 20], ..ExecRequest::new(["true"]) };
     assert_eq!(sandbox.exec(request).await.unwrap().exit_code, Some(0));
@@ -102,7 +102,7 @@ pub(crate) async fn an_empty_command_is_an_error(backend: &dyn Backend) {
     assert_eq!(read(&*sandbox, "echo alive").await, "alive\n");
 }
 
-pub(crate) async fn a_shell_says_127_for_a_missing_program(backend: &dyn Backend) {
+pub(crate) async fn a_shell_exits_127_for_a_missing_program(backend: &dyn Backend) {
     let outcome = sh(&*sandbox(backend).await, "no-such-program").await;
     assert_eq!(outcome.exit_code, Some(127));
     assert!(outcome.stderr.contains("not found"), "{}", outcome.stderr);
@@ -127,7 +127,7 @@ pub(crate) async fn commands_run_as_the_given_user(backend: &dyn Backend) {
     let default = sandbox(backend).await;
     assert_eq!(read(&*default, "id -u; id -g").await, "1000\n1000\n");
     if !backend.capabilities().any_user {
-        return leave_out(backend, "another user");
+        return skip_unclaimed(backend, "another user");
     }
     let spec = SandboxSpec { user: User { uid: 4242, gid: 4343 }, ..SandboxSpec::default() };
     let other = backend.create(spec).await.unwrap();

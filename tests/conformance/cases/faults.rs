@@ -1,4 +1,4 @@
-//! System calls that go wrong on purpose.
+//! Injected system call faults.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,21 +6,21 @@ use std::time::{Duration, Instant};
 use menace_model::sandbox::SandboxSpec;
 use menace_sandbox::{Backend, Sandbox, SandboxError};
 
-use crate::harness::{leave_out, read, sh};
+use crate::harness::{read, sh, skip_unclaimed};
 
-/// A sandbox with these rules; nothing if the backend does not claim that it can.
+/// Creates a sandbox with these rules; `None` if the backend does not claim fault injection.
 async fn faulty(backend: &dyn Backend, rules: &[&str], seed: u64) -> Option<Arc<dyn Sandbox>> {
     let faults = rules.iter().map(|rule| rule.parse().unwrap()).collect();
     let made = backend.create(SandboxSpec { faults, fault_seed: seed, ..SandboxSpec::default() }).await;
     if backend.capabilities().faults {
         return Some(made.unwrap());
     }
-    assert!(matches!(made.err(), Some(SandboxError::Refused { .. })), "what is not claimed is refused");
-    leave_out(backend, "faults of system calls");
+    assert!(matches!(made.err(), Some(SandboxError::Refused { .. })), "an unclaimed feature must be refused");
+    skip_unclaimed(backend, "system call faults");
     None
 }
 
-pub(crate) async fn a_rule_holds_for_its_path_and_for_everybody_who_is_started(backend: &dyn Backend) {
+pub(crate) async fn a_rule_applies_to_its_path_and_to_child_processes(backend: &dyn Backend) {
     let Some(sandbox) = faulty(backend, &["write=EIO,path=/workspace/bad*"], 0).await else { return };
     let text = "echo good > /workspace/good && cat /workspace/good; \
                 (sh -c 'echo bad > /workspace/bad') 2>&1; echo tmp > /tmp/bad && cat /tmp/bad";
@@ -31,7 +31,7 @@ pub(crate) async fn a_rule_holds_for_its_path_and_for_everybody_who_is_started(b
     assert!(counts[0].fired > 0 && counts[0].fired == counts[0].seen, "{counts:?}");
 }
 
-pub(crate) async fn a_share_of_calls_fails_and_the_same_ones_with_the_same_seed(backend: &dyn Backend) {
+pub(crate) async fn a_share_of_calls_fails_deterministically_by_seed(backend: &dyn Backend) {
     let text = "for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do \
                 mkdir /workspace/$n 2>/dev/null && echo $n; done; true";
     let mut printed = Vec::new();
@@ -44,18 +44,18 @@ pub(crate) async fn a_share_of_calls_fails_and_the_same_ones_with_the_same_seed(
     assert!((1..20).contains(&printed[0].lines().count()), "{printed:?}");
 }
 
-pub(crate) async fn what_is_written_can_be_something_else(backend: &dyn Backend) {
+pub(crate) async fn written_bytes_can_be_corrupted(backend: &dyn Backend) {
     let Some(sandbox) = faulty(backend, &["write=corrupt,path=/workspace/*"], 0).await else { return };
     let printed =
         read(&*sandbox, "printf 'precious' > /workspace/a; wc -c < /workspace/a; cat /workspace/a").await;
     let (length, content) = printed.split_once('\n').unwrap();
     assert_eq!(length.trim(), "8");
     assert!(content.ends_with("recious") && !content.starts_with('p'), "{content:?}");
-    // What the program printed itself is as it was.
+    // Standard output is not affected.
     assert_eq!(read(&*sandbox, "echo whole").await, "whole\n");
 }
 
-pub(crate) async fn a_call_can_take_longer_and_others_do_not_wait_for_it(backend: &dyn Backend) {
+pub(crate) async fn a_delayed_call_does_not_block_other_calls(backend: &dyn Backend) {
     let Some(sandbox) = faulty(backend, &["rename=300ms"], 0).await else { return };
     let began = Instant::now();
     let text =
@@ -65,7 +65,7 @@ pub(crate) async fn a_call_can_take_longer_and_others_do_not_wait_for_it(backend
     assert!(took >= Duration::from_millis(300) && took < Duration::from_millis(590), "{took:?}");
 }
 
-pub(crate) async fn what_is_refused_stays_refused_and_is_reported(backend: &dyn Backend) {
+pub(crate) async fn denied_calls_stay_denied_and_are_reported(backend: &dyn Backend) {
     let Some(sandbox) =
         faulty(backend, &["open=EACCES,path=/nowhere/*", "mkdir=EIO,path=/nowhere/*"], 0).await
     else {

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use menace_model::sandbox::{Access, FileChanges, Mount, SandboxSpec, Workspace};
 use menace_sandbox::{Backend, SandboxError};
 
-use crate::directory::Directory;
-use crate::harness::{error, is_there, leave_out, read, sandbox, sh};
+use crate::directory::HostDirectory;
+use crate::harness::{error, path_exists, read, sandbox, sh, skip_unclaimed};
 
-fn repository() -> Directory {
-    Directory::with(&[
+fn repository() -> HostDirectory {
+    HostDirectory::with(&[
         ("kept.txt", "kept\n"),
         ("executed.sh", "a change of the mode is a change\n"),
         ("modified.txt", "before\n"),
@@ -32,17 +32,17 @@ fn paths(paths: &[&str]) -> Vec<String> {
 pub(crate) async fn sandboxes_do_not_see_each_other(backend: &dyn Backend) {
     let (one, other) = (sandbox(backend).await, sandbox(backend).await);
     read(&*one, "echo secret > file; echo secret > /tmp/file").await;
-    assert!(is_there(&*one, "file").await && is_there(&*one, "/tmp/file").await);
-    assert!(!is_there(&*other, "file").await && !is_there(&*other, "/tmp/file").await);
+    assert!(path_exists(&*one, "file").await && path_exists(&*one, "/tmp/file").await);
+    assert!(!path_exists(&*other, "file").await && !path_exists(&*other, "/tmp/file").await);
 }
 
-pub(crate) async fn the_host_directory_stays_as_it_is(backend: &dyn Backend) {
+pub(crate) async fn the_host_directory_is_unchanged(backend: &dyn Backend) {
     let directory = repository();
     let before = directory.fingerprint();
     let sandbox = backend.create(directory.copied_on_write()).await.unwrap();
     assert_eq!(read(&*sandbox, CHANGE_EVERYTHING).await, "kept\n");
     assert_eq!(read(&*sandbox, "cat modified.txt again/both.txt").await, "before\nafter\nafter\n");
-    assert!(!is_there(&*sandbox, "deleted.txt").await && !is_there(&*sandbox, "again/old.txt").await);
+    assert!(!path_exists(&*sandbox, "deleted.txt").await && !path_exists(&*sandbox, "again/old.txt").await);
     assert_eq!(directory.fingerprint(), before, "while the sandbox lives");
     sandbox.destroy().await.unwrap();
     assert_eq!(directory.fingerprint(), before, "after its end");
@@ -70,7 +70,7 @@ pub(crate) async fn changes_list_what_was_written_and_deleted(backend: &dyn Back
     );
 }
 
-pub(crate) async fn a_file_that_came_and_went_is_no_change(backend: &dyn Backend) {
+pub(crate) async fn a_file_created_and_deleted_is_not_a_change(backend: &dyn Backend) {
     let directory = repository();
     let sandbox = backend.create(directory.copied_on_write()).await.unwrap();
     read(&*sandbox, "echo short > lived; mkdir -p for/a/while; rm lived; rm -r for").await;
@@ -85,7 +85,7 @@ pub(crate) async fn changes_of_an_empty_workspace_are_listed(backend: &dyn Backe
 }
 
 pub(crate) async fn mounts_are_read_and_not_written(backend: &dyn Backend) {
-    let directory = Directory::with(&[("file", "from the host\n")]);
+    let directory = HostDirectory::with(&[("file", "from the host\n")]);
     let before = directory.fingerprint();
     let mount = |source: PathBuf, target: &str| Mount {
         source,
@@ -109,11 +109,11 @@ pub(crate) async fn mounts_are_read_and_not_written(backend: &dyn Backend) {
 }
 
 pub(crate) async fn a_shared_workspace_is_written_where_that_is_possible(backend: &dyn Backend) {
-    let directory = Directory::with(&[("file", "before\n")]);
+    let directory = HostDirectory::with(&[("file", "before\n")]);
     let workspace = Workspace::ReadWrite(directory.path());
     let made = backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await;
     if !backend.capabilities().read_write {
-        leave_out(backend, "writing to the host");
+        skip_unclaimed(backend, "writing to the host");
         assert!(matches!(error(made), SandboxError::Refused { .. }));
         return;
     }
@@ -123,11 +123,11 @@ pub(crate) async fn a_shared_workspace_is_written_where_that_is_possible(backend
 }
 
 pub(crate) async fn a_shared_mount_is_written_where_that_is_possible(backend: &dyn Backend) {
-    let directory = Directory::with(&[]);
+    let directory = HostDirectory::with(&[]);
     let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access: Access::ReadWrite };
     let made = backend.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
     if !backend.capabilities().read_write {
-        leave_out(backend, "writing to the host");
+        skip_unclaimed(backend, "writing to the host");
         assert!(matches!(error(made), SandboxError::Refused { .. }));
         return;
     }

@@ -1,4 +1,4 @@
-//! Commands that fight what watches over them. Only a backend that isolates is asked to withstand them.
+//! Commands that attack their supervisor. Only a backend that isolates has to withstand them.
 
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
@@ -6,15 +6,15 @@ use std::time::Duration;
 use menace_model::sandbox::{Access, Mount, SandboxSpec, Workspace};
 use menace_sandbox::Backend;
 
-use crate::directory::Directory;
-use crate::harness::{PROMPT, error, is_there, leave_out, read, read_at_least, sandbox, script, sh};
+use crate::directory::HostDirectory;
+use crate::harness::{PROMPT, error, path_exists, read, read_at_least, sandbox, script, sh, skip_unclaimed};
 
 /// Long enough for a command to act, and shorter than what it tries to outlive.
 const SHORT: Duration = Duration::from_millis(200);
 
-pub(crate) async fn a_command_does_not_outlive_its_time_by_fighting_its_parent(backend: &dyn Backend) {
+pub(crate) async fn signalling_its_parent_does_not_save_a_command_from_its_timeout(backend: &dyn Backend) {
     if !backend.capabilities().isolates {
-        return leave_out(backend, "processes that can be signalled");
+        return skip_unclaimed(backend, "processes that can be signalled");
     }
     for signal in ["STOP", "KILL"] {
         let sandbox = sandbox(backend).await;
@@ -22,13 +22,13 @@ pub(crate) async fn a_command_does_not_outlive_its_time_by_fighting_its_parent(b
         let outcome = sandbox.exec(script(&text).timeout(SHORT)).await.unwrap();
         assert_ne!(outcome.exit_code, Some(0), "{signal}: {outcome:?}");
         read(&*sandbox, "sleep 1").await;
-        assert!(!is_there(&*sandbox, "late").await, "{signal} saved the command");
+        assert!(!path_exists(&*sandbox, "late").await, "{signal} saved the command");
     }
 }
 
 pub(crate) async fn nothing_outlives_an_exclusive_command(backend: &dyn Backend) {
     if !backend.capabilities().isolates {
-        return leave_out(backend, "processes in the background");
+        return skip_unclaimed(backend, "processes in the background");
     }
     let sandbox = sandbox(backend).await;
     let text = "(setsid sh -c 'sleep 0.7; echo late > late' &) ; exit 3";
@@ -36,28 +36,28 @@ pub(crate) async fn nothing_outlives_an_exclusive_command(backend: &dyn Backend)
     let text = "(setsid sh -c 'sleep 0.7; echo late > late' &) ; sleep 100";
     assert!(sandbox.exec(script(text).exclusive().timeout(SHORT)).await.unwrap().timed_out);
     read(&*sandbox, "sleep 1").await;
-    assert!(!is_there(&*sandbox, "late").await, "something lived on");
+    assert!(!path_exists(&*sandbox, "late").await, "a process outlived the command");
 }
 
-pub(crate) async fn work_that_a_command_stops_does_not_hang(backend: &dyn Backend) {
+pub(crate) async fn a_command_that_stops_all_processes_does_not_hang_the_caller(backend: &dyn Backend) {
     if !backend.capabilities().isolates {
-        return leave_out(backend, "processes that can be signalled");
+        return skip_unclaimed(backend, "processes that can be signalled");
     }
     let sandbox = sandbox(backend).await;
     let text = "echo ready; while :; do kill -STOP -- -1 2> /dev/null; done";
     let mut process = sandbox.spawn(script(text)).await.unwrap();
     read_at_least(&mut *process, "ready\n".len()).await;
     for _ in 0..10 {
-        // Whether it could be done is a matter of chance, and either answer is one.
+        // Success depends on a race, so both a result and an error are accepted.
         let _either = tokio::time::timeout(PROMPT, sandbox.changes())
             .await
-            .expect("nobody noticed that the work stopped");
+            .expect("the stopped worker was not noticed");
     }
 }
 
-pub(crate) async fn strange_names_and_closed_directories_are_listed(backend: &dyn Backend) {
+pub(crate) async fn invalid_names_and_unreadable_directories_are_listed(backend: &dyn Backend) {
     if !backend.capabilities().isolates {
-        return leave_out(backend, "names that are no text");
+        return skip_unclaimed(backend, "names that are not UTF-8");
     }
     let sandbox = sandbox(backend).await;
     read(&*sandbox, "touch \"$(printf 'a\\377')\"; mkdir b; touch b/c; chmod 000 b/c b").await;
@@ -71,9 +71,9 @@ pub(crate) async fn strange_names_and_closed_directories_are_listed(backend: &dy
 
 pub(crate) async fn no_program_on_the_host_runs_as_its_owner(backend: &dyn Backend) {
     if !backend.capabilities().isolates || !backend.capabilities().read_write {
-        return leave_out(backend, "writing to the host");
+        return skip_unclaimed(backend, "writing to the host");
     }
-    let directory = Directory::with(&[("program", "")]);
+    let directory = HostDirectory::with(&[("program", "")]);
     let workspace = Workspace::ReadWrite(directory.path());
     let sandbox = backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await.unwrap();
     for mode in ["4755", "2755", "u+s", "g+s"] {
@@ -83,14 +83,14 @@ pub(crate) async fn no_program_on_the_host_runs_as_its_owner(backend: &dyn Backe
     assert_eq!(mode & 0o6000, 0, "{mode:o}");
 }
 
-pub(crate) async fn a_place_for_a_mount_is_never_made_on_the_host(backend: &dyn Backend) {
+pub(crate) async fn mount_points_are_never_created_on_the_host(backend: &dyn Backend) {
     if !backend.capabilities().isolates {
-        return leave_out(backend, "links in the root of a sandbox");
+        return skip_unclaimed(backend, "links in the root of a sandbox");
     }
     // Inside, /var/tmp leads to /tmp.
     let host = tempfile::Builder::new().prefix("menace-place-").tempdir_in("/tmp").unwrap();
     std::fs::write(host.path().join("file"), "precious").unwrap();
-    let source = Directory::with(&[("file", "other\n")]);
+    let source = HostDirectory::with(&[("file", "other\n")]);
     let behind_the_link = std::path::Path::new("/var").join(host.path().strip_prefix("/").unwrap());
     for (source, target) in [(source.path().join("file"), "file"), (source.path(), "directory")] {
         let mount = Mount { source, target: behind_the_link.join(target), access: Access::ReadOnly };
@@ -102,7 +102,7 @@ pub(crate) async fn a_place_for_a_mount_is_never_made_on_the_host(backend: &dyn 
 
 pub(crate) async fn hard_links_do_not_make_a_snapshot_larger(backend: &dyn Backend) {
     if !backend.capabilities().isolates {
-        return leave_out(backend, "hard links");
+        return skip_unclaimed(backend, "hard links");
     }
     let sandbox = sandbox(backend).await;
     let text = "yes | head -c 4M > one; for i in $(seq 20); do ln one $i; done; truncate -s 1T sparse";

@@ -1,4 +1,4 @@
-//! The end of sandboxes, and many of them at once.
+//! The end of sandboxes, and many concurrent ones.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -16,13 +16,13 @@ pub(crate) async fn names_are_unique(backend: &dyn Backend) {
     assert_ne!(one.id(), other.id());
 }
 
-pub(crate) async fn destroying_twice_is_the_same_as_once(backend: &dyn Backend) {
+pub(crate) async fn destroying_is_idempotent(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     sandbox.destroy().await.unwrap();
     sandbox.destroy().await.unwrap();
 }
 
-pub(crate) async fn everything_answers_gone_after_the_end(backend: &dyn Backend) {
+pub(crate) async fn every_operation_fails_with_gone_after_destroy(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     sandbox.destroy().await.unwrap();
     let answers = [
@@ -67,12 +67,14 @@ pub(crate) async fn dropping_the_last_handle_destroys(backend: &dyn Backend) {
     read_at_least(&mut *process, "ready\n".len()).await;
     let second = Arc::clone(&sandbox);
     drop(sandbox);
-    assert_eq!(read(&*second, "echo alive").await, "alive\n", "one handle is left");
+    assert_eq!(read(&*second, "echo alive").await, "alive\n", "one handle is still held");
     drop(second);
-    assert_ended(tokio::time::timeout(PROMPT, process.next()).await.expect("the command is killed at once"));
+    assert_ended(
+        tokio::time::timeout(PROMPT, process.next()).await.expect("the command is killed immediately"),
+    );
 }
 
-/// Killed or gone, and in no case done.
+/// Asserts that the command was killed or its sandbox is gone, and that it did not complete.
 fn assert_ended(event: Result<Event, SandboxError>) {
     match event {
         Ok(Event::Exited(outcome)) => assert_eq!(outcome.exit_code, None, "{outcome:?}"),
@@ -81,7 +83,7 @@ fn assert_ended(event: Result<Event, SandboxError>) {
     }
 }
 
-pub(crate) async fn fifty_sandboxes_at_once(backend: &dyn Backend) {
+pub(crate) async fn fifty_concurrent_sandboxes(backend: &dyn Backend) {
     let sandboxes: Vec<Arc<dyn Sandbox>> = all((0..50).map(|_| sandbox(backend))).await;
     let ids: BTreeSet<&str> = sandboxes.iter().map(|sandbox| sandbox.id()).collect();
     assert_eq!(ids.len(), 50);

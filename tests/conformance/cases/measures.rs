@@ -1,11 +1,11 @@
-//! What is measured. A figure that a backend cannot measure is absent; one that is there has to be right.
+//! Measured usage. A value that a backend cannot measure is absent; a value that is present has to be correct.
 
 use std::time::Duration;
 
 use menace_model::sandbox::{Controller, ExecRequest, Usage};
 use menace_sandbox::{Backend, Sandbox};
 
-use crate::harness::{PROMPT, finish, leave_out, read, read_at_least, sandbox, script};
+use crate::harness::{PROMPT, finish, read, read_at_least, sandbox, script, skip_unclaimed};
 
 fn cpu_ms(usage: Usage) -> Option<f64> {
     Some(usage.cpu_user_ms? + usage.cpu_system_ms?)
@@ -18,7 +18,7 @@ async fn processes(sandbox: &dyn Sandbox) -> Option<u64> {
 pub(crate) async fn stats_count_processes(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let Some(before) = processes(&*sandbox).await else {
-        return leave_out(backend, "counting processes");
+        return skip_unclaimed(backend, "counting processes");
     };
     let mut running = Vec::new();
     for _ in 0..3 {
@@ -32,7 +32,7 @@ pub(crate) async fn stats_count_processes(backend: &dyn Backend) {
         process.signal(libc::SIGKILL).await.unwrap();
         finish(&mut **process).await;
     }
-    // The kernel counts a process until somebody has reaped it, which can be after its end was reported.
+    // The kernel counts a process until its parent has reaped it, which can be after its exit was reported.
     let back = async {
         while processes(&*sandbox).await != Some(before) {
             tokio::time::sleep(Duration::from_millis(10)).await;
@@ -43,7 +43,7 @@ pub(crate) async fn stats_count_processes(backend: &dyn Backend) {
 
 pub(crate) async fn cpu_time_grows(backend: &dyn Backend) {
     if !backend.capabilities().controllers.contains_key(&Controller::CpuAccounting) {
-        return leave_out(backend, "counting CPU time");
+        return skip_unclaimed(backend, "counting CPU time");
     }
     let sandbox = sandbox(backend).await;
     let mut last = cpu_ms(sandbox.stats().await.unwrap().usage).expect("CPU time is counted");
@@ -63,12 +63,15 @@ pub(crate) async fn usage_of_a_command_is_plausible(backend: &dyn Backend) {
     let outcome = sandbox.exec(ExecRequest::new(["sleep", "0.2"])).await.unwrap();
     match cpu_ms(outcome.usage) {
         Some(taken) => {
-            assert!((0.0..200.0).contains(&taken), "sleeping took {taken} ms, or those of another");
+            assert!(
+                (0.0..200.0).contains(&taken),
+                "sleeping took {taken} ms of CPU time, or another command was counted"
+            );
         }
-        None => leave_out(backend, "CPU time of a command"),
+        None => skip_unclaimed(backend, "CPU time of a command"),
     }
     match outcome.usage.peak_rss_bytes {
         Some(peak) => assert!((100 << 10..1 << 30).contains(&peak), "{peak} bytes for sleep"),
-        None => leave_out(backend, "memory of a command"),
+        None => skip_unclaimed(backend, "memory of a command"),
     }
 }

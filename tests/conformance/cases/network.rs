@@ -1,4 +1,4 @@
-//! Networks: what is refused, what is passed on, and rules that change.
+//! Networks: refused and forwarded connections, and rules that change.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -7,13 +7,13 @@ use menace_model::network::{Network, NetworkSpec, Verdict};
 use menace_model::sandbox::{ExecRequest, SandboxSpec};
 use menace_sandbox::{Backend, Sandbox, SandboxError};
 
-use crate::harness::leave_out;
+use crate::harness::skip_unclaimed;
 
 fn spec(rules: &[String]) -> NetworkSpec {
     NetworkSpec { allow: rules.iter().map(|rule| rule.parse().unwrap()).collect(), ..NetworkSpec::default() }
 }
 
-/// Answers everybody with the same word, for as long as the test runs.
+/// Starts a server that sends the same word to every client, for as long as the test runs.
 fn greeter() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -27,8 +27,8 @@ fn greeter() -> u16 {
     port
 }
 
-/// What a program hears from the host's loopback, or the error that it gets.
-async fn hear(sandbox: &dyn Sandbox, port: u16) -> String {
+/// Data that a program in the sandbox reads from a port of the host's loopback, or its error.
+async fn read_from_host(sandbox: &dyn Sandbox, port: u16) -> String {
     let program = format!(
         "import socket\ntry:\n    print(socket.create_connection(('host.menace.internal', {port})).recv(9))\n\
          except OSError as error:\n    print(error)\n"
@@ -37,32 +37,32 @@ async fn hear(sandbox: &dyn Sandbox, port: u16) -> String {
     outcome.stdout.trim().to_owned()
 }
 
-pub(crate) async fn rules_hold_and_change_while_a_sandbox_runs(backend: &dyn Backend) {
+pub(crate) async fn rules_apply_and_can_change_while_a_sandbox_runs(backend: &dyn Backend) {
     if !backend.capabilities().network {
         let network = Network::Managed(Box::default());
         let refused = backend.create(SandboxSpec { network, ..SandboxSpec::default() }).await;
-        assert!(refused.is_err(), "a network that is not claimed is not left out silently");
-        return leave_out(backend, "a network");
+        assert!(refused.is_err(), "an unclaimed network must be refused, not ignored");
+        return skip_unclaimed(backend, "a network");
     }
     let port = greeter();
     let network = Network::Managed(Box::default());
     let sandbox = backend.create(SandboxSpec { network, ..SandboxSpec::default() }).await.unwrap();
-    assert_eq!(hear(&*sandbox, port).await, "[Errno 111] Connection refused");
+    assert_eq!(read_from_host(&*sandbox, port).await, "[Errno 111] Connection refused");
     sandbox.change_network(spec(&[format!("127.0.0.1:{port}")])).await.unwrap();
-    assert_eq!(hear(&*sandbox, port).await, "b'hello'");
+    assert_eq!(read_from_host(&*sandbox, port).await, "b'hello'");
     sandbox.change_network(spec(&[])).await.unwrap();
-    assert_eq!(hear(&*sandbox, port).await, "[Errno 111] Connection refused");
+    assert_eq!(read_from_host(&*sandbox, port).await, "[Errno 111] Connection refused");
     let report = sandbox.network().await.unwrap();
     let connections = report.flows.iter().filter(|flow| flow.destination.ends_with(&format!(":{port}")));
     let verdicts: Vec<Verdict> = connections.map(|flow| flow.verdict).collect();
-    // A name has an address of each version, and whoever is refused at one tries the other.
+    // The name has an IPv4 and an IPv6 address, and a client that is refused at one tries the other.
     let refused = [Verdict::Refused; 2];
     assert_eq!(verdicts, [&refused[..], &[Verdict::Allowed], &refused].concat());
 }
 
-pub(crate) async fn a_connection_that_is_not_allowed_any_more_is_broken_off(backend: &dyn Backend) {
+pub(crate) async fn a_connection_that_is_no_longer_allowed_is_reset(backend: &dyn Backend) {
     if !backend.capabilities().network {
-        return leave_out(backend, "a network");
+        return skip_unclaimed(backend, "a network");
     }
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -75,7 +75,7 @@ pub(crate) async fn a_connection_that_is_not_allowed_any_more_is_broken_off(back
     );
     let mut process = sandbox.spawn(ExecRequest::new(["python3", "-c", &program])).await.unwrap();
     let menace_sandbox::Event::Stdout(there) = process.next().await.unwrap() else {
-        panic!("nothing was printed")
+        panic!("the command printed nothing")
     };
     assert_eq!(there, b"there\n");
     sandbox.change_network(spec(&[])).await.unwrap();
@@ -90,9 +90,9 @@ pub(crate) async fn a_sandbox_without_a_network_cannot_be_given_one(backend: &dy
     assert_eq!(sandbox.network().await.unwrap().flows, []);
 }
 
-pub(crate) async fn a_network_that_cannot_be_is_refused(backend: &dyn Backend) {
+pub(crate) async fn an_invalid_network_is_refused(backend: &dyn Backend) {
     if !backend.capabilities().network {
-        return leave_out(backend, "a network");
+        return skip_unclaimed(backend, "a network");
     }
     let mut wrong = NetworkSpec::default();
     wrong.shape.out.loss = 1.5;

@@ -1,11 +1,11 @@
-//! Stopping and continuing. The command counts as fast as it can, and what it counts shows whether it runs.
+//! Pausing and resuming. The command counts as fast as it can, and its output shows whether it runs.
 
 use std::time::Duration;
 
 use menace_model::sandbox::ExecRequest;
 use menace_sandbox::{Backend, Event, Process, Sandbox};
 
-use crate::harness::{PROMPT, leave_out, read_at_least, sandbox};
+use crate::harness::{PROMPT, read_at_least, sandbox, skip_unclaimed};
 
 /// A command that counts prints thousands of lines in this time.
 const SILENCE: Duration = Duration::from_millis(300);
@@ -14,7 +14,7 @@ async fn counter(sandbox: &dyn Sandbox) -> Box<dyn Process> {
     sandbox.spawn(ExecRequest::new(["seq", "1", "1000000000"])).await.unwrap()
 }
 
-/// What it still prints until it is silent. One that is not paused is never silent.
+/// Reads remaining output until the command is silent. A command that is not paused is never silent.
 async fn drain(process: &mut dyn Process) -> String {
     let mut printed = Vec::new();
     while let Ok(event) = tokio::time::timeout(SILENCE, process.next()).await {
@@ -22,7 +22,7 @@ async fn drain(process: &mut dyn Process) -> String {
             Event::Stdout(bytes) => printed.extend(bytes),
             other => panic!("{other:?}"),
         }
-        assert!(printed.len() < 4 << 20, "the command goes on, far beyond what a pipe holds");
+        assert!(printed.len() < 4 << 20, "the command continues, far beyond what a pipe holds");
     }
     String::from_utf8(printed).unwrap()
 }
@@ -36,7 +36,7 @@ fn assert_counts(printed: &str) {
 
 pub(crate) async fn pause_stops_and_resume_continues(backend: &dyn Backend) {
     if backend.capabilities().pause.is_none() {
-        return leave_out(backend, "pausing");
+        return skip_unclaimed(backend, "pausing");
     }
     let sandbox = sandbox(backend).await;
     let mut process = counter(&*sandbox).await;
@@ -50,9 +50,9 @@ pub(crate) async fn pause_stops_and_resume_continues(backend: &dyn Backend) {
     assert_counts(&printed);
 }
 
-pub(crate) async fn pausing_twice_is_the_same_as_once(backend: &dyn Backend) {
+pub(crate) async fn pausing_is_idempotent(backend: &dyn Backend) {
     if backend.capabilities().pause.is_none() {
-        return leave_out(backend, "pausing");
+        return skip_unclaimed(backend, "pausing");
     }
     let sandbox = sandbox(backend).await;
     let mut process = counter(&*sandbox).await;
@@ -65,9 +65,9 @@ pub(crate) async fn pausing_twice_is_the_same_as_once(backend: &dyn Backend) {
     assert_counts(&printed);
 }
 
-pub(crate) async fn resuming_what_runs_changes_nothing(backend: &dyn Backend) {
+pub(crate) async fn resuming_a_running_sandbox_is_a_no_op(backend: &dyn Backend) {
     if backend.capabilities().pause.is_none() {
-        return leave_out(backend, "pausing");
+        return skip_unclaimed(backend, "pausing");
     }
     let sandbox = sandbox(backend).await;
     sandbox.resume().await.unwrap();
@@ -80,27 +80,27 @@ pub(crate) async fn resuming_what_runs_changes_nothing(backend: &dyn Backend) {
 
 pub(crate) async fn a_paused_sandbox_has_stats(backend: &dyn Backend) {
     if backend.capabilities().pause.is_none() {
-        return leave_out(backend, "pausing");
+        return skip_unclaimed(backend, "pausing");
     }
     let sandbox = sandbox(backend).await;
     let mut process = counter(&*sandbox).await;
     read_at_least(&mut *process, 1).await;
     sandbox.pause().await.unwrap();
     let stats =
-        tokio::time::timeout(PROMPT, sandbox.stats()).await.expect("stats wait for what stands still");
-    assert!(stats.unwrap().pids.is_none_or(|pids| pids >= 1), "the command is still there");
+        tokio::time::timeout(PROMPT, sandbox.stats()).await.expect("stats do not wait for a paused process");
+    assert!(stats.unwrap().pids.is_none_or(|pids| pids >= 1), "the command must still be counted");
 }
 
 pub(crate) async fn a_paused_sandbox_can_be_destroyed(backend: &dyn Backend) {
     if backend.capabilities().pause.is_none() {
-        return leave_out(backend, "pausing");
+        return skip_unclaimed(backend, "pausing");
     }
     if !backend.capabilities().ends_at_once {
-        return leave_out(backend, "ending at once while nobody reads what a command prints");
+        return skip_unclaimed(backend, "ending immediately while the output of a command is unread");
     }
     let sandbox = sandbox(backend).await;
     let mut process = counter(&*sandbox).await;
     read_at_least(&mut *process, 1).await;
     sandbox.pause().await.unwrap();
-    tokio::time::timeout(PROMPT, sandbox.destroy()).await.expect("it ends at once").unwrap();
+    tokio::time::timeout(PROMPT, sandbox.destroy()).await.expect("destroy returns immediately").unwrap();
 }

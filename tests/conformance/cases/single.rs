@@ -1,4 +1,4 @@
-//! One command in a sandbox that is made for it.
+//! One command in a sandbox that is created for it.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use menace_sandbox::{Backend, SandboxError};
 
 use crate::harness::{error, script};
 
-pub(crate) async fn a_single_command_returns_what_it_did(backend: &dyn Backend) {
+pub(crate) async fn a_single_command_returns_its_outcome(backend: &dyn Backend) {
     let mut request = script("cat; echo to stderr >&2; exit 3");
     request.stdin = b"from stdin\n".to_vec();
     let outcome = backend.run(SandboxSpec::default(), request).await.unwrap();
@@ -16,7 +16,7 @@ pub(crate) async fn a_single_command_returns_what_it_did(backend: &dyn Backend) 
     assert!(!outcome.truncated && !outcome.timed_out);
 }
 
-pub(crate) async fn single_commands_see_nothing_of_each_other(backend: &dyn Backend) {
+pub(crate) async fn single_commands_are_isolated_from_each_other(backend: &dyn Backend) {
     for _ in 0..4 {
         let outcome = backend
             .run(SandboxSpec::default(), script("cat /tmp/file; echo text > /tmp/file"))

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use menace_sandbox::{Backend, Sandbox};
 
-use crate::directory::Directory;
-use crate::harness::{is_there, leave_out, read};
+use crate::directory::HostDirectory;
+use crate::harness::{path_exists, read, skip_unclaimed};
 
-fn repository() -> Directory {
-    Directory::with(&[
+fn repository() -> HostDirectory {
+    HostDirectory::with(&[
         ("kept", "kept\n"),
         ("deleted", "deleted\n"),
         ("folder/one", "1\n"),
@@ -16,9 +16,9 @@ fn repository() -> Directory {
     ])
 }
 
-async fn sandbox(backend: &dyn Backend, directory: &Directory) -> Option<Arc<dyn Sandbox>> {
+async fn sandbox(backend: &dyn Backend, directory: &HostDirectory) -> Option<Arc<dyn Sandbox>> {
     if !backend.capabilities().snapshot {
-        leave_out(backend, "taking snapshots");
+        skip_unclaimed(backend, "taking snapshots");
         return None;
     }
     Some(backend.create(directory.copied_on_write()).await.unwrap())
@@ -34,13 +34,13 @@ pub(crate) async fn a_fork_has_the_files_and_deletions_of_the_snapshot(backend: 
     read(&*origin, "echo later > later; echo later >> kept; rm new/file").await;
     let fork = backend.fork(&snapshot).await.unwrap();
     assert_eq!(read(&*fork, "cat kept new/file folder/two").await, "kept\nmore\nnew\n2\n");
-    assert!(is_there(&*fork, "new/empty").await);
+    assert!(path_exists(&*fork, "new/empty").await);
     for path in ["deleted", "folder/one", "later"] {
-        assert!(!is_there(&*fork, path).await, "{path}");
+        assert!(!path_exists(&*fork, path).await, "{path}");
     }
 }
 
-pub(crate) async fn forks_and_origin_are_apart(backend: &dyn Backend) {
+pub(crate) async fn forks_and_origin_are_independent(backend: &dyn Backend) {
     let directory = repository();
     let Some(origin) = sandbox(backend, &directory).await else { return };
     let before = directory.fingerprint();
@@ -49,10 +49,10 @@ pub(crate) async fn forks_and_origin_are_apart(backend: &dyn Backend) {
     read(&*one, "echo one > kept; rm deleted; echo one > mine").await;
     for other in [&origin, &two] {
         assert_eq!(read(&**other, "cat kept deleted").await, "kept\ndeleted\n");
-        assert!(!is_there(&**other, "mine").await);
+        assert!(!path_exists(&**other, "mine").await);
     }
     read(&*origin, "echo origin > theirs").await;
-    assert!(!is_there(&*one, "theirs").await && !is_there(&*two, "theirs").await);
+    assert!(!path_exists(&*one, "theirs").await && !path_exists(&*two, "theirs").await);
     assert_ne!(one.id(), two.id());
     assert_eq!(directory.fingerprint(), before);
 }
@@ -65,7 +65,7 @@ pub(crate) async fn a_snapshot_outlives_its_sandbox(backend: &dyn Backend) {
     origin.destroy().await.unwrap();
     let fork = backend.fork(&snapshot).await.unwrap();
     assert_eq!(read(&*fork, "cat new").await, "new\n");
-    assert!(!is_there(&*fork, "deleted").await);
+    assert!(!path_exists(&*fork, "deleted").await);
 }
 
 pub(crate) async fn a_fork_of_a_fork_has_both_changes(backend: &dyn Backend) {
@@ -77,7 +77,7 @@ pub(crate) async fn a_fork_of_a_fork_has_both_changes(backend: &dyn Backend) {
     let grandchild = backend.fork(&child.snapshot().await.unwrap()).await.unwrap();
     assert_eq!(read(&*grandchild, "cat first second kept").await, "first\nsecond\nkept\n");
     for path in ["deleted", "folder/one"] {
-        assert!(!is_there(&*grandchild, path).await, "{path}");
+        assert!(!path_exists(&*grandchild, path).await, "{path}");
     }
 }
 
@@ -99,7 +99,7 @@ pub(crate) async fn a_deleted_directory_is_not_in_the_fork(backend: &dyn Backend
     read(&*origin, "mkdir folder; echo new > folder/new").await;
     let again = origin.snapshot().await.unwrap();
     let fork = backend.fork(&without).await.unwrap();
-    assert!(!is_there(&*fork, "folder/two").await && !is_there(&*fork, "folder").await);
+    assert!(!path_exists(&*fork, "folder/two").await && !path_exists(&*fork, "folder").await);
     let fork = backend.fork(&again).await.unwrap();
     assert_eq!(read(&*fork, "ls folder").await, "new\n");
 }

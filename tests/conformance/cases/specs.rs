@@ -1,12 +1,12 @@
-//! Specs that cannot be served.
+//! Specs that are refused.
 
 use std::path::{Path, PathBuf};
 
 use menace_model::sandbox::{Access, Controller, Limits, Mount, SandboxSpec, Workspace};
 use menace_sandbox::Backend;
 
-use crate::directory::Directory;
-use crate::harness::{error, leave_out, names};
+use crate::directory::HostDirectory;
+use crate::harness::{error, names, skip_unclaimed};
 
 fn mount(source: PathBuf, target: &str) -> SandboxSpec {
     let mount = Mount { source, target: PathBuf::from(target), access: Access::ReadOnly };
@@ -14,35 +14,35 @@ fn mount(source: PathBuf, target: &str) -> SandboxSpec {
 }
 
 pub(crate) async fn a_relative_mount_target_is_refused(backend: &dyn Backend) {
-    let directory = Directory::with(&[]);
+    let directory = HostDirectory::with(&[]);
     names(backend.create(mount(directory.path(), "relative/target")).await, Path::new("relative/target"));
 }
 
 pub(crate) async fn a_mount_target_that_goes_up_is_refused(backend: &dyn Backend) {
-    let directory = Directory::with(&[]);
+    let directory = HostDirectory::with(&[]);
     names(backend.create(mount(directory.path(), "/data/../up")).await, Path::new("/data/../up"));
 }
 
 pub(crate) async fn a_missing_mount_source_is_refused(backend: &dyn Backend) {
-    let missing = Directory::with(&[]).path().join("missing");
+    let missing = HostDirectory::with(&[]).path().join("missing");
     names(backend.create(mount(missing.clone(), "/data")).await, &missing);
 }
 
 pub(crate) async fn a_missing_workspace_is_refused(backend: &dyn Backend) {
-    let missing = Directory::with(&[]).path().join("missing");
+    let missing = HostDirectory::with(&[]).path().join("missing");
     for workspace in [Workspace::CopyOnWrite(missing.clone()), Workspace::ReadWrite(missing.clone())] {
         names(backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await, &missing);
     }
 }
 
 pub(crate) async fn a_file_as_workspace_is_refused(backend: &dyn Backend) {
-    let directory = Directory::with(&[("file", "text")]);
+    let directory = HostDirectory::with(&[("file", "text")]);
     let file = directory.path().join("file");
     let workspace = Workspace::CopyOnWrite(file.clone());
     names(backend.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await, &file);
 }
 
-pub(crate) async fn a_limit_that_cannot_be_kept_is_refused(backend: &dyn Backend) {
+pub(crate) async fn an_unenforceable_limit_is_refused(backend: &dyn Backend) {
     let kept = backend.capabilities().controllers;
     for (controller, limits) in [
         (Controller::Memory, Limits { memory: Some(64 << 20), ..Limits::default() }),
@@ -51,9 +51,9 @@ pub(crate) async fn a_limit_that_cannot_be_kept_is_refused(backend: &dyn Backend
     ] {
         let made = backend.create(SandboxSpec { limits, ..SandboxSpec::default() }).await;
         if kept.contains_key(&controller) {
-            made.unwrap_or_else(|error| panic!("{controller:?} is claimed and not kept: {error}"));
+            made.unwrap_or_else(|error| panic!("{controller:?} is claimed but not enforced: {error}"));
         } else {
-            leave_out(backend, &format!("{controller:?}"));
+            skip_unclaimed(backend, &format!("{controller:?}"));
             error(made);
         }
     }

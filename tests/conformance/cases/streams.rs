@@ -1,4 +1,4 @@
-//! Commands that run while their starter talks to them.
+//! Commands with streamed input and output.
 
 use std::io;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use menace_model::sandbox::ExecRequest;
 use menace_sandbox::{Backend, Event, SandboxError};
 use tokio::io::AsyncWriteExt;
 
-use crate::harness::{error, finish, is_there, read, read_at_least, sandbox, script};
+use crate::harness::{error, finish, path_exists, read, read_at_least, sandbox, script};
 
 pub(crate) async fn spawn_streams_in_order(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
@@ -15,7 +15,7 @@ pub(crate) async fn spawn_streams_in_order(backend: &dyn Backend) {
     let (printed, outcome) = finish(&mut *process).await;
     let expected: String = (1..=50_000).map(|number| format!("{number}\n")).collect();
     assert!(printed == expected, "{} of {} bytes", printed.len(), expected.len());
-    assert_eq!((outcome.exit_code, outcome.truncated), (Some(4), false), "streaming keeps nothing");
+    assert_eq!((outcome.exit_code, outcome.truncated), (Some(4), false), "streamed output is not captured");
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("", ""));
 }
 
@@ -55,12 +55,13 @@ pub(crate) async fn stdin_of_the_request_comes_first(backend: &dyn Backend) {
     assert_eq!(finish(&mut *process).await.0, "first\nsecond\n");
 }
 
-/// Far more than the pipes in both directions hold: whoever only writes until all is written waits for ever.
+/// Writes far more than the pipes in both directions hold: a caller that writes everything before it reads would block
+/// forever.
 pub(crate) async fn a_command_is_written_to_while_it_is_read(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let mut process = sandbox.spawn(ExecRequest::new(["cat"])).await.unwrap();
-    let mut stdin = process.take_stdin().await.expect("nobody has taken it");
-    assert!(process.take_stdin().await.is_none(), "it is there once");
+    let mut stdin = process.take_stdin().await.expect("stdin was not taken before");
+    assert!(process.take_stdin().await.is_none(), "stdin can be taken only once");
     let text = "0123456789abcde\n".repeat(1 << 17);
     let sent = text.clone();
     let writing = tokio::spawn(async move { stdin.write_all(sent.as_bytes()).await });
@@ -116,11 +117,11 @@ pub(crate) async fn a_command_waits_for_its_reader(backend: &dyn Backend) {
     let mut process = sandbox.spawn(script("seq 1 1000000; echo done > finished")).await.unwrap();
     let begin = read_at_least(&mut *process, 1).await;
     read(&*sandbox, "sleep 0.5").await;
-    assert!(!is_there(&*sandbox, "finished").await, "somebody reads ahead");
+    assert!(!path_exists(&*sandbox, "finished").await, "the backend reads ahead of its reader");
     let (rest, outcome) = finish(&mut *process).await;
     assert_eq!((begin + &rest).lines().count(), 1_000_000);
     assert_eq!(outcome.exit_code, Some(0));
-    assert!(is_there(&*sandbox, "finished").await);
+    assert!(path_exists(&*sandbox, "finished").await);
 }
 
 pub(crate) async fn a_dropped_command_is_killed_with_its_children(backend: &dyn Backend) {
@@ -130,6 +131,6 @@ pub(crate) async fn a_dropped_command_is_killed_with_its_children(backend: &dyn 
     read_at_least(&mut *process, "ready\n".len()).await;
     drop(process);
     read(&*sandbox, "sleep 1").await;
-    assert!(!is_there(&*sandbox, "later").await, "the command lived on");
-    assert!(!is_there(&*sandbox, "late").await, "its child lived on");
+    assert!(!path_exists(&*sandbox, "later").await, "the command outlived its handle");
+    assert!(!path_exists(&*sandbox, "late").await, "a child outlived the handle");
 }

@@ -1,4 +1,4 @@
-//! Variables, directories, and what surrounds a command otherwise.
+//! Environment of a command: variables, working directory, isolation.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ fn owned(variables: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 pub(crate) async fn the_environment_is_the_standard_one(backend: &dyn Backend) {
     let environment = environment(&*sandbox(backend).await, &[]).await;
-    // Where toolchains on the caller's PATH are is part of what makes `python3` the caller's `python3`.
+    // Locations of toolchains are passed on, so that `python3` on the caller's PATH is the same inside.
     let toolchains = ["ASDF_DATA_DIR", "MISE_DATA_DIR", "PYENV_ROOT", "RUSTUP_HOME"];
     let names: Vec<&str> =
         environment.keys().map(String::as_str).filter(|name| !toolchains.contains(name)).collect();
@@ -56,11 +56,11 @@ pub(crate) async fn the_environment_of_the_command_wins(backend: &dyn Backend) {
         assert_eq!(with_request.get(name).map(String::as_str), Some(value), "{name}");
     }
     let without = environment(&*sandbox, &[]).await;
-    assert_eq!(without["TWO"], "spec", "the variables of a command are gone with it");
+    assert_eq!(without["TWO"], "spec", "variables of a command must not outlive it");
     assert!(!without.contains_key("EMPTY"));
 }
 
-pub(crate) async fn values_of_variables_arrive_as_they_are(backend: &dyn Backend) {
+pub(crate) async fn values_of_variables_arrive_unchanged(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     for value in ["two  words", "a=b=c", "$HOME", "größe ☃", "line\nline"] {
         let environment = owned(&[("VALUE", value)]);
@@ -73,7 +73,11 @@ pub(crate) async fn commands_start_in_the_workspace(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     assert_eq!(sandbox.exec(ExecRequest::new(["pwd"])).await.unwrap().stdout, "/workspace\n");
     read(&*sandbox, "mkdir elsewhere; cd elsewhere").await;
-    assert_eq!(read(&*sandbox, "pwd").await, "/workspace\n", "a command does not move the next one");
+    assert_eq!(
+        read(&*sandbox, "pwd").await,
+        "/workspace\n",
+        "a command must not change the directory of the next one"
+    );
 }
 
 pub(crate) async fn commands_start_in_the_given_directory(backend: &dyn Backend) {
@@ -94,15 +98,15 @@ pub(crate) async fn a_missing_directory_is_an_error(backend: &dyn Backend) {
     }
 }
 
-pub(crate) async fn the_isolation_is_what_the_backend_claims(backend: &dyn Backend) {
+pub(crate) async fn the_isolation_matches_the_claimed_capabilities(backend: &dyn Backend) {
     let found = sandbox(backend).await.isolation().await.unwrap();
     if !backend.capabilities().isolates {
-        assert_eq!(found, Isolation::default(), "who isolates nothing finds nothing");
+        assert_eq!(found, Isolation::default(), "a backend without isolation must report none");
         return;
     }
     assert!(found.user_ns && found.mount_ns && found.pid_ns && found.net_ns && found.ipc_ns, "{found:?}");
     assert!(found.no_capabilities && found.no_new_privs && found.seccomp, "{found:?}");
-    // Nobody asked for a share of the processors, so nothing keeps one.
+    // The spec has no CPU limit, so no controller enforces one.
     assert!(!found.controllers.contains_key(&Controller::Cpu), "{found:?}");
     assert!(found.controllers.contains_key(&Controller::Pids), "{found:?}");
 }

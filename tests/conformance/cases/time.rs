@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use menace_model::sandbox::ExecRequest;
 use menace_sandbox::Backend;
 
-use crate::harness::{PROMPT, is_there, read, sandbox, script};
+use crate::harness::{PROMPT, path_exists, read, sandbox, script};
 
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -20,7 +20,7 @@ pub(crate) async fn a_timeout_kills(backend: &dyn Backend) {
     assert_eq!(read(&*sandbox, "echo alive").await, "alive\n");
 }
 
-pub(crate) async fn what_was_printed_before_a_timeout_is_kept(backend: &dyn Backend) {
+pub(crate) async fn output_before_a_timeout_is_kept(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let request = script("echo out; echo err >&2; sleep 100").timeout(Duration::from_secs(1));
     let outcome = sandbox.exec(request).await.unwrap();
@@ -28,20 +28,20 @@ pub(crate) async fn what_was_printed_before_a_timeout_is_kept(backend: &dyn Back
     assert_eq!((outcome.stdout.as_str(), outcome.stderr.as_str()), ("out\n", "err\n"));
 }
 
-pub(crate) async fn a_timeout_kills_what_the_command_started(backend: &dyn Backend) {
+pub(crate) async fn a_timeout_kills_child_processes(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let request = script("sh -c 'sleep 0.7; echo late > late; true'; true").timeout(SHORT);
     assert!(sandbox.exec(request).await.unwrap().timed_out);
     read(&*sandbox, "sleep 1").await;
-    assert!(!is_there(&*sandbox, "late").await, "a child of the command lived on");
+    assert!(!path_exists(&*sandbox, "late").await, "a child outlived the timeout");
 }
 
-pub(crate) async fn a_timeout_of_an_exclusive_command_kills_what_it_started(backend: &dyn Backend) {
+pub(crate) async fn a_timeout_of_an_exclusive_command_kills_child_processes(backend: &dyn Backend) {
     let sandbox = sandbox(backend).await;
     let request = script("sh -c 'sleep 0.7; echo late > late; true'; true").exclusive().timeout(SHORT);
     assert!(sandbox.exec(request).await.unwrap().timed_out);
     read(&*sandbox, "sleep 1").await;
-    assert!(!is_there(&*sandbox, "late").await, "a child of the command lived on");
+    assert!(!path_exists(&*sandbox, "late").await, "a child outlived the timeout");
 }
 
 pub(crate) async fn a_command_that_ends_is_not_timed_out(backend: &dyn Backend) {
@@ -49,7 +49,7 @@ pub(crate) async fn a_command_that_ends_is_not_timed_out(backend: &dyn Backend) 
     let started = Instant::now();
     let outcome = sandbox.exec(script("exit 9").timeout(Duration::from_secs(50))).await.unwrap();
     assert_eq!((outcome.exit_code, outcome.timed_out), (Some(9), false));
-    assert!(started.elapsed() < PROMPT, "nobody waits for the rest of the time");
+    assert!(started.elapsed() < PROMPT, "the caller must not wait for the rest of the timeout");
 }
 
 pub(crate) async fn wall_time_is_that_of_the_command(backend: &dyn Backend) {

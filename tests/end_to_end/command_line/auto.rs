@@ -1,4 +1,4 @@
-//! `menace auto`: what is better is kept on a branch, everything else is not, and a model is one who proposes.
+//! `menace auto`: only improvements are kept on a branch, and a model can be a proposer.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -8,15 +8,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 use serde_json::{Value, json};
 
 const SHOP: &str = "\"\"\"A shop.\"\"\"\n\n\ndef mean(prices: list[float]) -> float:\n    \"\"\"The mean of prices.\"\"\"\n    return sum(prices) / len(prices)\n";
 const TEST: &str = "from shop import mean\n\n\ndef test_mean():\n    assert mean([1.0, 3.0]) == 2.0\n";
 
-/// A repository of git with a function that fails, and a test that passes.
-fn shop() -> Tree {
-    let tree = Tree::with(&[("shop.py", SHOP), ("tests/test_shop.py", TEST)]);
+/// A git repository with a function that fails, and a test that passes.
+fn shop() -> RepositoryTree {
+    let tree = RepositoryTree::with(&[("shop.py", SHOP), ("tests/test_shop.py", TEST)]);
     let repository = tree.repository();
     git(&repository, &["init", "--quiet", "--initial-branch", "main"]);
     git(&repository, &["add", "--all"]);
@@ -34,19 +34,19 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A loop that is as short as one can be.
-fn auto(tree: &Tree, more: &[&str], variables: &[(&str, &str)]) -> Outcome {
+/// The shortest possible run.
+fn auto(tree: &RepositoryTree, more: &[&str], variables: &[(&str, &str)]) -> InvocationOutcome {
     let arguments =
         ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1", "--json"];
     let all = arguments.into_iter().chain(more.iter().copied());
-    let mut invocation = tree.reading("auto", all).wall_limit(Duration::from_mins(4));
+    let mut invocation = tree.on_repository("auto", all).wall_limit(Duration::from_mins(4));
     for (name, value) in variables {
         invocation = invocation.variable(name, value);
     }
     invocation.run()
 }
 
-fn report(outcome: &Outcome) -> Value {
+fn report(outcome: &InvocationOutcome) -> Value {
     assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
     serde_json::from_str(&outcome.stdout).unwrap()
 }
@@ -56,19 +56,19 @@ fn kept(report: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn what_is_better_is_a_commit_on_a_branch_with_its_figures_and_a_test() {
+fn a_kept_patch_is_a_commit_with_metrics_and_a_test() {
     let tree = shop();
     let report = report(&auto(&tree, &[], &[]));
     let kept = kept(&report);
     assert_eq!(kept.len(), 1, "{}", report["patches"]);
     assert_eq!(kept[0]["section"], "shop:mean");
     let repository = tree.repository();
-    // The user's files are as they were.
+    // The user's files are unchanged.
     assert_eq!(read(&tree.repository().join("shop.py")), SHOP);
     assert_eq!(git(&repository, &["status", "--porcelain"]), "");
     let branch = report["branch"].as_str().unwrap();
     let message = git(&repository, &["log", "-1", "--format=%B", branch]);
-    for part in ["better on calls it never saw", "tests that passed pass: 1 tests", "Menace-Patch: p_"] {
+    for part in ["better on held-out inputs", "existing tests: 1 passed", "Menace-Patch: p_"] {
         assert!(message.contains(part), "{message}");
     }
     let names = git(&repository, &["diff", "--name-only", "main", branch]);
@@ -78,7 +78,7 @@ fn what_is_better_is_a_commit_on_a_branch_with_its_figures_and_a_test() {
     assert!(page.contains("<svg") && page.contains("must not be empty"));
     let flags = read(&tree.work().join("sandbox_data/alignment_flags.jsonl"));
     assert_eq!(flags.lines().count(), 1, "{flags}");
-    // It is remembered, and can be looked at.
+    // The patch is in the memory, and can be shown.
     let memories = tree.menace(["memory", "list", "--json"]).run();
     assert!(
         memories.stdout.contains("ERROR_FIX") && memories.stdout.contains("shop:mean"),
@@ -87,13 +87,13 @@ fn what_is_better_is_a_commit_on_a_branch_with_its_figures_and_a_test() {
     );
     let id = kept[0]["proposal"].as_str().unwrap();
     let shown = tree.menace(["patches", "show", id]).run();
-    assert!(shown.stdout.contains("better on calls it never saw"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("better on held-out inputs"), "{}", shown.stdout);
     assert_eq!(tree.menace(["patches", "revert", id, "--reason", "wrong"]).run().code, Some(0));
     assert_eq!(tree.menace(["patches", "revert", id, "--reason", "wrong"]).run().code, Some(2));
 }
 
 #[test]
-fn what_is_kept_is_the_ground_for_the_next() {
+fn a_kept_patch_is_the_baseline_of_the_next() {
     let more = format!(
         "{SHOP}\n\ndef surname(full_name: str) -> str:\n    \"\"\"The last name.\"\"\"\n    return full_name.split(\" \")[1]\n"
     );
@@ -118,15 +118,15 @@ fn what_is_kept_is_the_ground_for_the_next() {
 }
 
 #[test]
-fn an_interruption_between_calls_and_proofs_is_not_lost() {
+fn an_interruption_between_calls_and_verification_is_recorded() {
     let tree = shop();
     let short = ["--python", "/usr/bin/python3", "--preset-count", "1", "--max-iterations", "1"];
-    let mut running = tree.reading("auto", short).wall_limit(Duration::from_mins(4)).start();
+    let mut running = tree.on_repository("auto", short).wall_limit(Duration::from_mins(4)).start();
     let states = || {
         let runs = tree.menace(["show", "--json"]).run().success().json()["runs"].clone();
         runs.as_array().unwrap().iter().map(|run| run["state"].clone()).collect::<Vec<_>>()
     };
-    // The calls of a cycle are a run of their own, which ends before anything is proposed.
+    // The calls of a cycle are a separate run, which ends before the first proposal.
     while !states().contains(&json!("finished")) {
         assert!(running.is_running(), "{}", running.finish().stderr);
     }
@@ -136,17 +136,18 @@ fn an_interruption_between_calls_and_proofs_is_not_lost() {
 }
 
 #[test]
-fn nothing_to_go_on_with_is_said_and_tests_that_cannot_run_are_no_proof() {
+fn resuming_nothing_and_a_missing_interpreter_are_errors() {
     let tree = shop();
     let none = tree.menace(["auto", "--recover"]).run();
     assert_eq!(none.code, Some(2));
     assert!(none.stderr.contains("no loop is left unfinished"), "{}", none.stderr);
-    let without = tree.reading("auto", ["--python", "/nowhere/python3"]).run();
+    let without = tree.on_repository("auto", ["--python", "/nowhere/python3"]).run();
     assert_ne!(without.code, Some(0));
     assert!(without.stderr.contains("hint:"), "{}", without.stderr);
 }
 
-/// Answers every question with the next of these texts, and the last for ever: where it is, and how often it was asked.
+/// Starts a model server that answers each request with the next text, and then always with the last one. Returns its
+/// address and its request counter.
 fn model(answers: Vec<String>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -156,7 +157,7 @@ fn model(answers: Vec<String>) -> (String, Arc<AtomicUsize>) {
         for stream in listener.incoming().flatten() {
             let number = count.fetch_add(1, Ordering::SeqCst);
             let answer = answers.get(number).or(answers.last()).unwrap();
-            // A client that has gone is no matter here.
+            // The client may have disconnected.
             let _ = answered(&stream, answer);
         }
     });
@@ -193,7 +194,7 @@ fn replaced(body: &str) -> String {
 }
 
 #[test]
-fn a_model_is_told_what_was_wrong_and_what_is_right_is_kept() {
+fn a_model_gets_feedback_and_its_correct_patch_is_kept() {
     let tree = shop();
     let hides =
         "    try:\n        return sum(prices) / len(prices)\n    except Exception:\n        return 0.0\n";
@@ -215,7 +216,7 @@ fn a_model_is_told_what_was_wrong_and_what_is_right_is_kept() {
         report["patches"].as_array().unwrap().iter().map(|patch| &patch["state"]).collect();
     assert_eq!(states, ["rejected", "kept"]);
     assert_eq!(report["cost"]["tokens"], 45);
-    // The third question says what came of the second answer.
+    // The third prompt has the verdict about the second answer.
     let run = report["run"].as_str().unwrap();
     let answers = read(&tree.work().join(format!("sandbox_data/auto/{run}/answers.jsonl")));
     let third: Value = serde_json::from_str(answers.lines().nth(2).unwrap()).unwrap();

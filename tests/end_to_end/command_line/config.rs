@@ -1,24 +1,24 @@
-//! `menace config`: every setting, its value, where it came from.
+//! `menace config`: every setting, its value and source.
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 use serde_json::Value;
 
 const DEPTH: &str = "SANDBOX_MAX_RECURSION_DEPTH";
 
-fn row(outcome: &Outcome, variable: &str) -> Value {
+fn row(outcome: &InvocationOutcome, variable: &str) -> Value {
     let rows = outcome.json();
     let found = rows.as_array().unwrap().iter().find(|row| row["env"] == variable);
     found.unwrap_or_else(|| panic!("{variable} is not listed")).clone()
 }
 
-fn value_and_source(outcome: &Outcome, variable: &str) -> (String, String) {
+fn value_and_source(outcome: &InvocationOutcome, variable: &str) -> (String, String) {
     let row = row(outcome, variable);
     (row["value"].as_str().unwrap().to_owned(), row["source"].as_str().unwrap().to_owned())
 }
 
 #[test]
 fn every_row_has_the_documented_fields() {
-    let rows = Tree::new().menace(["config", "--json"]).run().success().json();
+    let rows = RepositoryTree::new().menace(["config", "--json"]).run().success().json();
     let rows = rows.as_array().unwrap();
     assert!(rows.len() >= 140, "only {} settings", rows.len());
     for row in rows {
@@ -34,7 +34,7 @@ fn every_row_has_the_documented_fields() {
 
 #[test]
 fn variables_are_listed_once() {
-    let rows = Tree::new().menace(["config", "--json"]).run().success().json();
+    let rows = RepositoryTree::new().menace(["config", "--json"]).run().success().json();
     let mut names: Vec<&str> =
         rows.as_array().unwrap().iter().map(|row| row["env"].as_str().unwrap()).collect();
     let count = names.len();
@@ -43,7 +43,7 @@ fn variables_are_listed_once() {
     assert_eq!(names.len(), count);
 }
 
-/// Every variable in the texts that menace is made from, unless it belongs to somebody else.
+/// Every variable in the seed documents, unless it belongs to another program.
 #[test]
 fn every_variable_of_the_reference_is_known() {
     let expected = [
@@ -76,7 +76,7 @@ fn every_variable_of_the_reference_is_known() {
         "DATABASE_URL",
         "MIN_INTEGRATION_ROI",
     ];
-    let outcome = Tree::new().menace(["config", "--json"]).run().success();
+    let outcome = RepositoryTree::new().menace(["config", "--json"]).run().success();
     for variable in expected {
         row(&outcome, variable);
     }
@@ -85,7 +85,7 @@ fn every_variable_of_the_reference_is_known() {
 /// Flag over environment over `.env` over YAML over default.
 #[test]
 fn the_stronger_source_wins() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let check = |arguments: &[&str], environment: Option<&str>, value: &str, source: &str| {
         let mut invocation = tree.menace(["config", "--json"]).arguments(arguments);
         if let Some(text) = environment {
@@ -105,7 +105,7 @@ fn the_stronger_source_wins() {
 
 #[test]
 fn switches_have_a_negation_and_the_last_one_wins() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let value = |flags: &[&str]| {
         let outcome = tree.menace(["config", "--json"]).arguments(flags).run().success();
         value_and_source(&outcome, "SANDBOX_RECURSIVE_ORPHANS").0
@@ -118,11 +118,11 @@ fn switches_have_a_negation_and_the_last_one_wins() {
 }
 
 #[test]
-fn a_value_that_is_not_accepted_is_named_with_its_source() {
-    let tree = Tree::new();
-    let check = |invocation: menace_tests::Invocation, source: &str| {
+fn an_invalid_value_is_reported_with_its_source() {
+    let tree = RepositoryTree::new();
+    let check = |invocation: menace_tests::MenaceInvocation, source: &str| {
         let outcome = invocation.run().exits_with(2);
-        outcome.says(&[DEPTH, "\"deep\"", source, "hint: ", "whole number"]);
+        outcome.stderr_contains(&[DEPTH, "\"deep\"", source, "hint: ", "whole number"]);
         assert_eq!(outcome.stdout, "");
     };
     check(tree.menace(["config"]).variable(DEPTH, "deep"), "environment");
@@ -135,23 +135,23 @@ fn a_value_that_is_not_accepted_is_named_with_its_source() {
 
 #[test]
 fn values_of_planned_settings_are_checked_too() {
-    let outcome = Tree::new().menace(["config"]).variable("CPU_LIMIT", "lots").run().exits_with(2);
-    outcome.says(&["CPU_LIMIT", "lots", "environment", "hint: "]);
+    let outcome = RepositoryTree::new().menace(["config"]).variable("CPU_LIMIT", "lots").run().exits_with(2);
+    outcome.stderr_contains(&["CPU_LIMIT", "lots", "environment", "hint: "]);
 }
 
 #[test]
 fn deprecated_names_work_with_a_warning() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let outcome =
         tree.menace(["config", "--json"]).variable("SANDBOX_AUTODISCOVER_MODULES", "1").run().success();
-    outcome.says(&["SANDBOX_AUTODISCOVER_MODULES is deprecated", "SANDBOX_AUTO_MAP"]);
+    outcome.stderr_contains(&["SANDBOX_AUTODISCOVER_MODULES is deprecated", "SANDBOX_AUTO_MAP"]);
     assert_eq!(value_and_source(&outcome, "SANDBOX_AUTO_MAP").0, "1");
     assert_eq!(row(&outcome, "SANDBOX_AUTODISCOVER_MODULES")["status"], "deprecated");
 }
 
 #[test]
 fn self_test_settings_follow_the_sandbox_ones() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let mirrors = [
         ("SANDBOX_RECURSIVE_ORPHANS", "SELF_TEST_RECURSIVE_ORPHANS"),
         ("SANDBOX_RECURSIVE_ISOLATED", "SELF_TEST_RECURSIVE_ISOLATED"),
@@ -173,7 +173,7 @@ fn self_test_settings_follow_the_sandbox_ones() {
 
 #[test]
 fn secrets_are_never_shown() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     tree.write_in_work(".env", "VISUAL_AGENT_TOKEN=hunter2-token\n");
     for arguments in
         [&["config"][..], &["config", "--json"], &["config", "--verbose", "--log-level", "trace"]]
@@ -189,8 +189,8 @@ fn secrets_are_never_shown() {
 }
 
 #[test]
-fn rows_can_be_chosen() {
-    let tree = Tree::new();
+fn rows_can_be_filtered() {
+    let tree = RepositoryTree::new();
     let outcome = tree.menace(["config", "--json", "orphans"]).run().success();
     let rows = outcome.json();
     let count = rows.as_array().unwrap().len();
@@ -202,8 +202,8 @@ fn rows_can_be_chosen() {
 }
 
 #[test]
-fn the_table_says_what_is_planned() {
-    let outcome = Tree::new().menace(["config"]).run().success();
+fn the_table_marks_planned_settings() {
+    let outcome = RepositoryTree::new().menace(["config"]).run().success();
     assert!(outcome.stdout.contains("SANDBOX_DATA_DIR") && outcome.stdout.contains("planned"));
     assert_eq!(outcome.stderr, "");
 }

@@ -1,9 +1,9 @@
-//! Runs in a world that goes wrong: each scenario finds the code that does not mind it and leaves alone the code that does.
+//! Runs under fault scenarios: each finds the code that does not handle its faults, and no code that does.
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::{Value, json};
 
-/// For each scenario a function that trusts the world, and beside it one that does not.
+/// For each scenario a function without error handling, and a counterpart with it.
 const CLIENTS: &str = r#"
 import json
 import os
@@ -98,10 +98,10 @@ def pure(number: int) -> int:
     return number
 "#;
 
-fn run(tree: &Tree, modes: &[&str]) -> Value {
+fn run(tree: &RepositoryTree, modes: &[&str]) -> Value {
     let presets: Vec<Value> = modes.iter().map(|mode| json!({"FAILURE_MODES": [mode]})).collect();
     tree.write_in_work("presets.json", json!(presets).to_string());
-    let invocation = tree.reading("run", ["--json", "--preset-file", "presets.json"]);
+    let invocation = tree.on_repository("run", ["--json", "--preset-file", "presets.json"]);
     invocation.wall_limit(std::time::Duration::from_secs(200)).run().exits_with(1).json()
 }
 
@@ -114,18 +114,22 @@ fn cell<'a>(report: &'a Value, section: &str, scenario: &str) -> &'a Value {
 fn assert_fails(report: &Value, section: &str, scenario: &str) {
     let cell = cell(report, section, scenario);
     assert!(cell["robustness"].as_f64().is_some_and(|robustness| robustness < 1.0), "{cell}");
-    assert_eq!(self::cell(report, section, "normal")["robustness"], 1.0, "{section} fails without it, too");
+    assert_eq!(
+        self::cell(report, section, "normal")["robustness"],
+        1.0,
+        "{section} also fails without the fault"
+    );
 }
 
 fn assert_holds(report: &Value, section: &str, scenario: &str) {
     let cell = cell(report, section, scenario);
-    assert!(cell["n"].as_u64().unwrap() > 0, "{section} has met nothing: {cell}");
+    assert!(cell["n"].as_u64().unwrap() > 0, "{section} has no counted calls: {cell}");
     assert_eq!(cell["robustness"], 1.0, "{cell}");
 }
 
 #[test]
-fn a_network_that_goes_wrong_finds_who_trusts_it() {
-    let tree = Tree::with(&[("clients.py", CLIENTS)]);
+fn network_faults_find_code_that_does_not_handle_them() {
+    let tree = RepositoryTree::with(&[("clients.py", CLIENTS)]);
     let modes = ["high_latency", "flaky_upstream", "network_partition", "chaotic_failure"];
     let report = run(&tree, &modes);
     for section in ["patient", "trusting", "secure", "raw"] {
@@ -142,21 +146,21 @@ fn a_network_that_goes_wrong_finds_who_trusts_it() {
 }
 
 #[test]
-fn answers_that_drift_find_who_takes_them_literally() {
-    let tree = Tree::with(&[("clients.py", CLIENTS)]);
+fn schema_drift_finds_code_that_trusts_the_schema() {
+    let tree = RepositoryTree::with(&[("clients.py", CLIENTS)]);
     tree.write_in_work(
         "presets.json",
         r#"{"FAILURE_MODES": ["schema_drift"], "SCHEMA_MISMATCHES": 20, "SCHEMA_CHECKS": 100}"#,
     );
-    let invocation = tree.reading("run", ["--json", "--preset-file", "presets.json"]);
+    let invocation = tree.on_repository("run", ["--json", "--preset-file", "presets.json"]);
     let report = invocation.wall_limit(std::time::Duration::from_secs(200)).run().exits_with(1).json();
     assert_fails(&report, "clients:literal", "schema_drift");
     assert_holds(&report, "clients:tolerant", "schema_drift");
 }
 
 #[test]
-fn a_disk_that_goes_wrong_finds_who_trusts_it_and_nobody_who_does_not_write() {
-    let tree = Tree::with(&[("writers.py", WRITERS)]);
+fn disk_faults_find_unchecked_writes_and_are_void_without_writes() {
+    let tree = RepositoryTree::with(&[("writers.py", WRITERS)]);
     let report = run(&tree, &["disk", "disk_corruption"]);
     assert_fails(&report, "writers:careless", "disk");
     assert_holds(&report, "writers:careful", "disk");
@@ -164,12 +168,12 @@ fn a_disk_that_goes_wrong_finds_who_trusts_it_and_nobody_who_does_not_write() {
     assert_holds(&report, "writers:verifying", "disk_corruption");
     let pure = cell(&report, "writers:pure", "disk");
     assert_eq!((&pure["n"], &pure["robustness"]), (&json!(0), &Value::Null));
-    assert!(pure["void_reason"].as_str().unwrap().contains("nothing that it wrote went wrong"), "{pure}");
+    assert!(pure["void_reason"].as_str().unwrap().contains("none of its file operations failed"), "{pure}");
 }
 
 #[test]
-fn a_failure_of_the_network_is_replayed_as_it_was() {
-    let tree = Tree::with(&[("clients.py", CLIENTS)]);
+fn a_network_failure_is_replayed_identically() {
+    let tree = RepositoryTree::with(&[("clients.py", CLIENTS)]);
     let report = run(&tree, &["chaotic_failure"]);
     let failures = report["failures"].as_array().unwrap();
     let failure = failures.iter().find(|failure| failure["section"] == "clients:trusting").unwrap();

@@ -1,8 +1,8 @@
-//! `menace doctor`: what is there, what is missing, how to get it.
+//! `menace doctor`: present features, missing features, remedies.
 
 use std::fs;
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::Value;
 
 fn check<'a>(checks: &'a Value, name: &str) -> &'a Value {
@@ -11,7 +11,7 @@ fn check<'a>(checks: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn a_healthy_machine_ends_with_zero_and_nothing_is_left_behind() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let checks = tree.menace(["doctor", "--json"]).run().success().json();
     for name in ["data directory", "scan cache", "git"] {
         let check = check(&checks, name);
@@ -27,8 +27,8 @@ fn a_healthy_machine_ends_with_zero_and_nothing_is_left_behind() {
 }
 
 #[test]
-fn a_data_directory_that_cannot_be_made_is_missing() {
-    let tree = Tree::new();
+fn a_data_directory_that_cannot_be_created_is_missing() {
+    let tree = RepositoryTree::new();
     tree.write_in_work("occupied", "a file\n");
     for directory in ["/proc/menace-cannot-write-here", "occupied", "occupied/below"] {
         let outcome = tree.menace(["doctor", "--json", "--data-dir", directory]).run().exits_with(1);
@@ -37,8 +37,8 @@ fn a_data_directory_that_cannot_be_made_is_missing() {
 }
 
 #[test]
-fn what_is_missing_comes_with_a_remedy() {
-    let outcome = Tree::new().menace(["doctor", "--data-dir", "/proc/none"]).run().exits_with(1);
+fn missing_features_come_with_a_remedy() {
+    let outcome = RepositoryTree::new().menace(["doctor", "--data-dir", "/proc/none"]).run().exits_with(1);
     assert!(
         outcome.stdout.contains("MISSING") && outcome.stdout.contains("SANDBOX_DATA_DIR"),
         "{}",
@@ -48,7 +48,7 @@ fn what_is_missing_comes_with_a_remedy() {
 
 #[test]
 fn without_a_home_there_is_no_cache_and_no_failure() {
-    let tree = Tree::with(&[("a.py", "x = 1\n")]);
+    let tree = RepositoryTree::with(&[("a.py", "x = 1\n")]);
     let homeless = |arguments: &[&str]| {
         let invocation = tree.menace(arguments.iter().copied());
         invocation.without_variable("HOME").without_variable("XDG_CACHE_HOME").run().success()
@@ -60,10 +60,11 @@ fn without_a_home_there_is_no_cache_and_no_failure() {
 
 #[test]
 fn without_git_there_is_no_churn_and_no_failure() {
-    let tree = Tree::with(&[("a.py", "x = 1\n")]);
+    let tree = RepositoryTree::with(&[("a.py", "x = 1\n")]);
     let checks = tree.menace(["doctor", "--json"]).variable("PATH", "/nonexistent").run().success().json();
     assert_eq!(check(&checks, "git")["present"], false);
-    let inventory = tree.reading("scan", ["--json"]).variable("PATH", "/nonexistent").run().success().json();
+    let inventory =
+        tree.on_repository("scan", ["--json"]).variable("PATH", "/nonexistent").run().success().json();
     assert_eq!(inventory["modules"][0]["churn"], Value::Null);
     let missing = inventory["modules"][0]["risk"]["missing"].to_string();
     assert!(missing.contains("git"), "{missing}");

@@ -1,7 +1,7 @@
-//! `menace doctor` about isolation: as root, as nobody, and where something really is missing.
+//! Isolation probes of `menace doctor`: as root, as an unprivileged user, and with features that are really missing.
 //!
-//! These tests need root, or for some of them user namespaces. Elsewhere they say that they were skipped; with `CI=true`
-//! they fail.
+//! These tests need root, or for some of them user namespaces. Elsewhere they report that they are skipped; with
+//! `CI=true` they fail.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,10 +10,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::Command;
 
-use menace_tests::{Invocation, Outcome, Tree, menace_binary};
+use menace_tests::{InvocationOutcome, MenaceInvocation, RepositoryTree, menace_binary};
 use serde_json::Value;
 
-/// What the native sandbox cannot do without.
+/// Features that the native sandbox requires.
 const REQUIRED: [&str; 12] = [
     "user namespace",
     "mount namespace",
@@ -40,18 +40,21 @@ const CONTROLLERS: [&str; 6] = [
 
 fn check<'a>(checks: &'a Value, name: &str) -> &'a Value {
     let found = checks.as_array().unwrap().iter().find(|check| check["name"] == name);
-    found.unwrap_or_else(|| panic!("no check is called {name}"))
+    found.unwrap_or_else(|| panic!("no check has the name {name}"))
 }
 
 fn text<'a>(check: &'a Value, field: &str) -> &'a str {
     check[field].as_str().unwrap()
 }
 
-/// Whether a command of the host succeeds; a test that needs it is skipped otherwise, and fails in CI.
-#[expect(clippy::print_stderr, reason = "a skipped test has to say so")]
+/// Whether a command of the host succeeds; otherwise the test is skipped, or fails in CI.
+#[expect(clippy::print_stderr, reason = "a skipped test has to be reported")]
 fn host_can(what: &str, program: &str, arguments: &[&str]) -> bool {
     let succeeds = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
-    assert!(succeeds || std::env::var_os("CI").is_none(), "this host cannot do what CI must test: {what}");
+    assert!(
+        succeeds || std::env::var_os("CI").is_none(),
+        "this host lacks a feature that CI must test: {what}"
+    );
     if !succeeds {
         eprintln!("skipped: this host has no {what}");
     }
@@ -62,18 +65,18 @@ fn is_root() -> bool {
     host_can("root", "sh", &["-c", "test $(id -u) = 0"])
 }
 
-/// `menace doctor` after a shell command in a new user namespace.
-fn doctor_after(command: &str, options: &[&str]) -> Outcome {
-    let tree = Tree::new();
+/// Runs `menace doctor` after a shell command in a new user namespace.
+fn doctor_after(command: &str, options: &[&str]) -> InvocationOutcome {
+    let tree = RepositoryTree::new();
     let script = format!("{command} && exec \"$0\" doctor \"$@\"");
-    Invocation::of("unshare", &tree.work(), &tree.home())
+    MenaceInvocation::of("unshare", &tree.work(), &tree.home())
         .arguments(["--user", "--map-root-user", "sh", "-c", &script])
         .arguments([menace_binary()])
         .arguments(options)
         .run()
 }
 
-/// The groups of probes whose process is gone. Those of doctors that run beside this test are no business of ours.
+/// Control groups of probes whose process is gone. Groups of concurrently running doctors are ignored.
 fn groups_left_behind() -> Vec<String> {
     let output = Command::new("find").args(["/sys/fs/cgroup", "-name", "menace-probe-*"]).output().unwrap();
     let listed = String::from_utf8(output.stdout).unwrap();
@@ -84,7 +87,7 @@ fn groups_left_behind() -> Vec<String> {
     listed.lines().filter(is_left).map(str::to_owned).collect()
 }
 
-/// How often `/proc`, over which the probes mount, is mounted here.
+/// Number of mounts on `/proc`, over which the probes mount.
 fn mounts_on_proc() -> usize {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     mounts.lines().filter(|line| line.split(' ').nth(4) == Some("/proc")).count()
@@ -95,7 +98,7 @@ fn root_has_what_the_native_sandbox_requires_and_no_group_is_left_behind() {
     if !is_root() {
         return;
     }
-    let checks = Tree::new().menace(["doctor", "--json"]).run().success().json();
+    let checks = RepositoryTree::new().menace(["doctor", "--json"]).run().success().json();
     for check in checks.as_array().unwrap() {
         let name = text(check, "name");
         let is_required = REQUIRED.contains(&name) || name == "data directory";
@@ -115,25 +118,25 @@ fn root_has_what_the_native_sandbox_requires_and_no_group_is_left_behind() {
 }
 
 #[test]
-fn what_probes_mount_does_not_reach_the_host() {
+fn mounts_of_probes_do_not_reach_the_host() {
     let before = mounts_on_proc();
-    Tree::new().menace(["doctor"]).run().success();
+    RepositoryTree::new().menace(["doctor"]).run().success();
     assert_eq!(mounts_on_proc(), before);
 }
 
 #[test]
-fn nobody_has_namespaces_but_no_cgroups_and_is_told_how_to_get_them() {
+fn an_unprivileged_user_has_namespaces_and_gets_a_remedy_for_cgroups() {
     if !is_root() {
         return;
     }
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o777)).unwrap();
     let binary = directory.path().join("menace");
     fs::copy(menace_binary(), &binary).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o755)).unwrap();
     let command = format!("exec {0}/menace doctor --json --data-dir {0}/data", directory.path().display());
-    let checks = Invocation::of("su", Path::new("/"), &tree.home())
+    let checks = MenaceInvocation::of("su", Path::new("/"), &tree.home())
         .arguments(["-s", "/bin/sh", "nobody", "-c", &command])
         .run()
         .success()
@@ -155,7 +158,7 @@ fn a_limit_of_no_user_namespaces_is_named_and_required() {
     if !host_can("user namespaces", "unshare", &["--user", "--map-root-user", "true"]) {
         return;
     }
-    // The setting belongs to the namespace in which it is written; the host keeps its own.
+    // The setting is per user namespace; the host keeps its own.
     let checks =
         doctor_after("echo 0 > /proc/sys/user/max_user_namespaces", &["--json"]).exits_with(1).json();
     for name in ["user namespace", "overlayfs", "tmpfs", "proc"] {
@@ -170,7 +173,7 @@ fn a_limit_of_no_user_namespaces_is_named_and_required() {
 }
 
 #[test]
-fn a_limit_of_another_namespace_is_named_and_only_what_needs_it_is_missing() {
+fn a_namespace_limit_is_named_and_only_its_dependents_are_missing() {
     if !host_can("user namespaces", "unshare", &["--user", "--map-root-user", "true"]) {
         return;
     }
@@ -202,7 +205,7 @@ fn a_table_says_missing() {
 
 #[test]
 fn an_engine_that_answers_is_docker() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let socket = tree.work().join("engine.sock");
     let listener = UnixListener::bind(&socket).unwrap();
     let engine = std::thread::spawn(move || {
@@ -223,5 +226,5 @@ fn an_engine_that_answers_is_docker() {
 
 #[test]
 fn an_unknown_probe_is_wrong_usage() {
-    Tree::new().menace(["__probe", "no such thing"]).run().exits_with(2);
+    RepositoryTree::new().menace(["__probe", "no such thing"]).run().exits_with(2);
 }

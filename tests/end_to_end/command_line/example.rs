@@ -1,10 +1,10 @@
-//! What the README of `examples/shop` promises to a reader who scans it.
+//! Scan results that the README of `examples/shop` promises.
 
-use menace_tests::{Tree, workspace_directory};
+use menace_tests::{RepositoryTree, workspace_directory};
 use serde_json::Value;
 
 fn inventory() -> Value {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let shop = workspace_directory().join("examples/shop");
     tree.menace(["scan", "--json", "--no-cache"]).arguments([shop]).run().success().json()
 }
@@ -19,7 +19,7 @@ fn section<'a>(inventory: &'a Value, path: &str, name: &str) -> &'a Value {
     sections.iter().find(|section| section["name"] == name).unwrap_or_else(|| panic!("{path} has no {name}"))
 }
 
-/// Whether something with this id or rule is reported inside a section.
+/// Whether a finding with this id or rule is reported inside a section.
 fn is_reported(
     inventory: &Value,
     path: &str,

@@ -1,13 +1,13 @@
-//! `menace init`: writes `.env`, keeps what is there.
+//! `menace init`: writes `.env` and keeps existing lines.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 
 #[test]
 fn the_file_is_private_and_the_data_directory_there() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let outcome = tree.menace(["init"]).run().success();
     assert_eq!(outcome.stdout, "", "there is no data to print");
     let mode = fs::metadata(tree.work().join(".env")).unwrap().permissions().mode();
@@ -17,7 +17,7 @@ fn the_file_is_private_and_the_data_directory_there() {
 
 #[test]
 fn a_second_time_appends_nothing() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     tree.menace(["init"]).run().success();
     let first = fs::read(tree.work().join(".env")).unwrap();
     tree.menace(["init"]).run().success();
@@ -26,13 +26,17 @@ fn a_second_time_appends_nothing() {
 
 #[test]
 fn what_the_user_wrote_stays_and_counts() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let own = "# mine\nSANDBOX_MAX_RECURSION_DEPTH=7\n#SANDBOX_TEST_REDUNDANT=0\nMY_OWN='a b'";
     tree.write_in_work(".env", own);
     tree.menace(["init"]).run().success();
     let text = fs::read_to_string(tree.work().join(".env")).unwrap();
     assert!(text.starts_with(&format!("{own}\n")), "{text}");
-    assert_eq!(text.matches("SANDBOX_MAX_RECURSION_DEPTH").count(), 1, "it is not written again");
+    assert_eq!(
+        text.matches("SANDBOX_MAX_RECURSION_DEPTH").count(),
+        1,
+        "the setting must not be written again"
+    );
     let rows = tree.menace(["config", "--json", "SANDBOX_MAX_RECURSION_DEPTH"]).run().success().json();
     assert_eq!((rows[0]["value"].as_str(), rows[0]["source"].as_str()), (Some("7"), Some(".env")));
     tree.menace(["init"]).run().success();
@@ -41,10 +45,10 @@ fn what_the_user_wrote_stays_and_counts() {
 
 #[test]
 fn the_written_defaults_change_nothing() {
-    let tree = Tree::new();
-    let values = |tree: &Tree| -> Vec<(String, String)> {
+    let tree = RepositoryTree::new();
+    let values = |tree: &RepositoryTree| -> Vec<(String, String)> {
         let outcome = tree.menace(["config", "--json"]).run().success();
-        assert_eq!(outcome.stderr, "", "defaults are no reason to warn");
+        assert_eq!(outcome.stderr, "", "defaults must not cause a warning");
         let rows = outcome.json();
         let rows = rows.as_array().unwrap().iter();
         rows.map(|row| (row["env"].to_string(), row["value"].to_string())).collect()
@@ -57,7 +61,7 @@ fn the_written_defaults_change_nothing() {
 /// Settings that are planned and have no default would be noise.
 #[test]
 fn every_setting_that_does_something_is_mentioned() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     tree.menace(["init"]).run().success();
     let text = fs::read_to_string(tree.work().join(".env")).unwrap();
     let rows = tree.menace(["config", "--json"]).run().success().json();
@@ -72,7 +76,7 @@ fn every_setting_that_does_something_is_mentioned() {
 
 #[test]
 fn the_data_directory_is_the_configured_one() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     tree.menace(["init", "--data-dir", "elsewhere/data"]).run().success();
     assert!(tree.work().join("elsewhere/data").is_dir());
     assert!(!tree.work().join("sandbox_data").exists());

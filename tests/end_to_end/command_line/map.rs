@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::Value;
 
-/// Two groups that hardly know each other.
-fn tree() -> Tree {
-    let tree = Tree::with(&[("main.py", "import shop.cart\nimport mail.send\n")]);
+/// Two loosely coupled groups of modules.
+fn tree() -> RepositoryTree {
+    let tree = RepositoryTree::with(&[("main.py", "import shop.cart\nimport mail.send\n")]);
     for (package, modules) in
         [("shop", ["cart", "money", "tax", "stock"]), ("mail", ["send", "queue", "smtp", "text"])]
     {
@@ -25,14 +25,14 @@ fn tree() -> Tree {
     tree
 }
 
-fn stored(tree: &Tree) -> Value {
+fn stored(tree: &RepositoryTree) -> Value {
     serde_json::from_slice(&fs::read(tree.work().join("sandbox_data/module_map.json")).unwrap()).unwrap()
 }
 
 fn check(algorithm: &str) {
     let tree = tree();
     let run = || {
-        tree.reading("map", ["--algorithm", algorithm]).run().success();
+        tree.on_repository("map", ["--algorithm", algorithm]).run().success();
         fs::read(tree.work().join("sandbox_data/module_map.json")).unwrap()
     };
     let first = run();
@@ -74,7 +74,7 @@ fn hdbscan_puts_every_module_into_one_group() {
 fn modules_that_import_each_other_are_grouped() {
     let tree = tree();
     for algorithm in ["louvain", "greedy"] {
-        let map = tree.reading("map", ["--json", "--algorithm", algorithm]).run().success().json();
+        let map = tree.on_repository("map", ["--json", "--algorithm", algorithm]).run().success().json();
         let group = |path: &str| map["modules"][path].clone();
         assert_eq!(group("shop/cart.py"), group("shop/tax.py"), "{algorithm}");
         assert_eq!(group("mail/smtp.py"), group("mail/text.py"), "{algorithm}");
@@ -84,18 +84,18 @@ fn modules_that_import_each_other_are_grouped() {
 
 #[test]
 fn modules_of_one_file_name_are_told_apart() {
-    let tree = Tree::with(&[("pkg_a/common.py", "VALUE=1\n"), ("pkg_b/common.py", "VALUE=2\n")]);
-    tree.reading("map", []).run().success();
+    let tree = RepositoryTree::with(&[("pkg_a/common.py", "VALUE=1\n"), ("pkg_b/common.py", "VALUE=2\n")]);
+    tree.on_repository("map", []).run().success();
     let map = stored(&tree);
     let paths: Vec<&String> = map["modules"].as_object().unwrap().keys().collect();
     assert_eq!(paths, ["pkg_a/common.py", "pkg_b/common.py"]);
 }
 
 #[test]
-fn what_is_printed_is_what_is_written() {
+fn the_printed_map_is_the_written_map() {
     let tree = tree();
     let options = ["--json", "--algorithm", "louvain", "--threshold", "0.25", "--semantic", "--seed", "7"];
-    let printed = tree.reading("map", options).run().success().json();
+    let printed = tree.on_repository("map", options).run().success().json();
     assert_eq!(printed, stored(&tree));
     assert_eq!(
         (&printed["threshold"], &printed["semantic"], &printed["seed"]),
@@ -106,7 +106,7 @@ fn what_is_printed_is_what_is_written() {
 #[test]
 fn excluded_paths_are_not_in_the_map() {
     let tree = tree();
-    let map = tree.reading("map", ["--json", "--exclude", "mail/*"]).run().success().json();
+    let map = tree.on_repository("map", ["--json", "--exclude", "mail/*"]).run().success().json();
     let modules = map["modules"].as_object().unwrap();
     assert!(modules.keys().all(|path| !path.starts_with("mail/")), "{modules:?}");
     assert!(modules.contains_key("shop/cart.py"));
@@ -123,21 +123,21 @@ fn old_names_of_options_and_algorithms_work() {
         "0.2",
         "--module-semantic",
     ];
-    let map = tree.reading("map", options).run().success().json();
+    let map = tree.on_repository("map", options).run().success().json();
     assert_eq!(map["algorithm"], "greedy");
 }
 
 #[test]
 fn scans_write_a_map_when_settings_say_so() {
     let tree = tree();
-    tree.reading("scan", []).run().success();
+    tree.on_repository("scan", []).run().success();
     assert!(!tree.work().join("sandbox_data").exists(), "a scan writes nothing unless asked");
-    tree.reading("scan", []).variable("SANDBOX_AUTO_MAP", "1").run().success();
+    tree.on_repository("scan", []).variable("SANDBOX_AUTO_MAP", "1").run().success();
     assert_eq!(stored(&tree)["version"], 1);
     tree.write_in_work("sandbox_data/module_map.json", "{}");
-    tree.reading("scan", ["--refresh-module-map"]).run().success();
+    tree.on_repository("scan", ["--refresh-module-map"]).run().success();
     assert_eq!(stored(&tree)["version"], 1);
     tree.write_in_work("sandbox_data/module_map.json", "{}");
-    tree.reading("scan", []).variable("SANDBOX_REFRESH_MODULE_MAP", "1").run().success();
+    tree.on_repository("scan", []).variable("SANDBOX_REFRESH_MODULE_MAP", "1").run().success();
     assert_eq!(stored(&tree)["version"], 1);
 }

@@ -1,11 +1,11 @@
-//! Memories: kept with a tag, found by any question, and forgotten.
+//! Memories: stored with a tag, searched by any query, and compacted.
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::{Value, json};
 
 const FOUR: &str = "FEEDBACK, IMPROVEMENT_PATH, ERROR_FIX, INSIGHT";
 
-fn log(tree: &Tree, tag: &str, prompt: &str, response: &str) -> Value {
+fn log(tree: &RepositoryTree, tag: &str, prompt: &str, response: &str) -> Value {
     let all = ["memory", "log", "--tag", tag, "--prompt", prompt, "--response", response, "--json"];
     tree.menace(all).run().success().json()
 }
@@ -14,14 +14,14 @@ fn ids(found: &Value) -> Vec<u64> {
     found["memories"].as_array().unwrap().iter().map(|memory| memory["id"].as_u64().unwrap()).collect()
 }
 
-fn list(tree: &Tree, more: &[&str]) -> Vec<u64> {
+fn list(tree: &RepositoryTree, more: &[&str]) -> Vec<u64> {
     let arguments = ["memory", "list", "--json"].into_iter().chain(more.iter().copied());
     ids(&tree.menace(arguments).run().success().json())
 }
 
 #[test]
 fn memories_are_kept_with_their_tag_and_found_by_their_words() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let first = log(&tree, "error-fix", "ZeroDivisionError in shop.cart:average", "divide by max(n, 1)");
     assert_eq!(
         (&first["id"], &first["tag"], &first["embedder"]),
@@ -46,14 +46,14 @@ fn memories_are_kept_with_their_tag_and_found_by_their_words() {
     assert_eq!(list(&tree, &["--tag", "insight"]), [2]);
     assert_eq!(list(&tree, &["--limit", "1"]), [2]);
     let shown = tree.menace(["memory", "search", "price"]).run().success();
-    shown.shows(&["INSIGHT", "shop.cart:add", "prices are read twice every time"]);
-    shown.says(&["1 memory by words"]);
-    tree.menace(["memory", "list"]).run().success().shows(&["ERROR_FIX", "divide by max(n, 1)"]);
+    shown.stdout_contains(&["INSIGHT", "shop.cart:add", "prices are read twice every time"]);
+    shown.stderr_contains(&["1 memory by words"]);
+    tree.menace(["memory", "list"]).run().success().stdout_contains(&["ERROR_FIX", "divide by max(n, 1)"]);
 }
 
 #[test]
 fn any_query_of_memories_is_answered() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     log(&tree, "INSIGHT", "near the cart", "\u{1b}[31mred");
     for (query, count) in [
         ("", 0),
@@ -74,14 +74,14 @@ fn any_query_of_memories_is_answered() {
     }
     let nothing = tree.menace(["memory", "search", "unheard"]).run().success();
     assert_eq!(nothing.stdout, "");
-    nothing.says(&["no memory has to do with it"]);
+    nothing.stderr_contains(&["no memory has to do with it"]);
     let shown = tree.menace(["memory", "list"]).run().success();
     assert!(!shown.stdout.contains('\u{1b}'), "a memory changes colours: {:?}", shown.stdout);
 }
 
 #[test]
 fn memories_are_compacted_by_tag() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     for number in 0..4 {
         log(&tree, "INSIGHT", &format!("insight {number}"), "cart");
         log(&tree, "ERROR_FIX", &format!("fix {number}"), "cart");
@@ -93,10 +93,10 @@ fn memories_are_compacted_by_tag() {
     let found = tree.menace(["memory", "search", "cart", "--json"]).run().success().json();
     assert_eq!(ids(&found).len(), 5);
     let again = tree.menace(["memory", "compact"]).variable("GPT_MEMORY_RETENTION", "error_fix=2").run();
-    again.success().says(&["removed 2 memories (2 ERROR_FIX)"]);
+    again.success().stderr_contains(&["removed 2 memories (2 ERROR_FIX)"]);
     assert_eq!(list(&tree, &[]), [8, 7, 6]);
 
-    // The last compaction is not long ago, then it is.
+    // First the last compaction is recent, then the interval has passed.
     let log_with = |interval: &str| {
         tree.menace(["memory", "log", "--tag", "insight", "--prompt", "more"])
             .variable("GPT_MEMORY_RETENTION", "insight=1")
@@ -112,21 +112,24 @@ fn memories_are_compacted_by_tag() {
 }
 
 #[test]
-fn wrong_usage_of_memory_is_said_with_what_to_do() {
-    let tree = Tree::new();
+fn wrong_usage_of_memory_is_an_error_with_a_hint() {
+    let tree = RepositoryTree::new();
     let unknown = tree.menace(["memory", "log", "--tag", "note", "--prompt", "x"]).run().exits_with(2);
-    unknown.says(&["--tag", "note", FOUR]);
-    tree.menace(["memory", "search", "x", "--tag", "note"]).run().exits_with(2).says(&[FOUR]);
-    tree.menace(["memory", "list", "--tag", ""]).run().exits_with(2).says(&["--tag"]);
+    unknown.stderr_contains(&["--tag", "note", FOUR]);
+    tree.menace(["memory", "search", "x", "--tag", "note"]).run().exits_with(2).stderr_contains(&[FOUR]);
+    tree.menace(["memory", "list", "--tag", ""]).run().exits_with(2).stderr_contains(&["--tag"]);
     let empty = tree.menace(["memory", "log", "--tag", "insight", "--prompt", " "]).run().exits_with(2);
-    empty.says(&["nothing to remember", "hint: --prompt"]);
+    empty.stderr_contains(&["nothing to remember", "hint: --prompt"]);
     let silent = tree.menace(["memory", "log", "--tag", "insight", "--prompt", "", "--response", "-"]);
-    silent.run().exits_with(2).says(&["nothing to remember"]);
-    tree.menace(["memory", "compact"]).run().exits_with(2).says(&["GPT_MEMORY_RETENTION"]);
+    silent.run().exits_with(2).stderr_contains(&["nothing to remember"]);
+    tree.menace(["memory", "compact"]).run().exits_with(2).stderr_contains(&["GPT_MEMORY_RETENTION"]);
     for wrong in ["insight", "insight=-1", "insigt=4", ""] {
-        tree.menace(["memory", "compact", "--retention", wrong]).run().exits_with(2).says(&["error_fix=20"]);
+        tree.menace(["memory", "compact", "--retention", wrong])
+            .run()
+            .exits_with(2)
+            .stderr_contains(&["error_fix=20"]);
     }
     let setting = tree.menace(["memory", "list"]).variable("GPT_MEMORY_RETENTION", "insigt=4").run();
-    setting.exits_with(2).says(&["GPT_MEMORY_RETENTION", "\"insigt\"", FOUR]);
+    setting.exits_with(2).stderr_contains(&["GPT_MEMORY_RETENTION", "\"insigt\"", FOUR]);
     assert!(list(&tree, &[]).is_empty());
 }

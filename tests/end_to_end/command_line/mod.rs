@@ -1,4 +1,4 @@
-//! Commands, settings, exit codes, and which stream says what.
+//! Commands, settings, exit codes, and output streams.
 
 mod auto;
 mod config;

@@ -1,4 +1,4 @@
-//! `menace sandbox run --net`: real programs on a network that is refused, passed on, mocked and disturbed.
+//! `menace sandbox run --net`: real programs on a network that is refused, forwarded, mocked and faulty.
 
 mod faults;
 mod mistakes;
@@ -15,48 +15,51 @@ use std::net::{Shutdown, TcpListener, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use menace_tests::{Invocation, Tree};
+use menace_tests::{MenaceInvocation, RepositoryTree};
 use serde_json::Value;
 
 /// `menace sandbox run --json --net NETWORK OPTIONS -- COMMAND`, not started yet.
-fn sandbox(tree: &Tree, network: &str, options: &[&str], command: &[&str]) -> Invocation {
+fn sandbox(tree: &RepositoryTree, network: &str, options: &[&str], command: &[&str]) -> MenaceInvocation {
     tree.menace(["sandbox", "run", "--json", "--net", network])
         .arguments(options)
         .arguments(["--"])
         .arguments(command)
 }
 
-/// Runs a command that has to end well, and returns what it printed and what was seen on the network.
+/// Runs a command that has to succeed, and returns its stdout and the recorded flows.
 #[track_caller]
-fn run(tree: &Tree, network: &str, options: &[&str], command: &[&str]) -> (String, Flows) {
+fn run(tree: &RepositoryTree, network: &str, options: &[&str], command: &[&str]) -> (String, RecordedFlows) {
     let report = sandbox(tree, network, options, command).run().success().json();
     assert_eq!(report["flows_left_out"], 0);
-    (report["stdout"].as_str().unwrap().to_owned(), Flows(report["flows"].as_array().unwrap().clone()))
+    (
+        report["stdout"].as_str().unwrap().to_owned(),
+        RecordedFlows(report["flows"].as_array().unwrap().clone()),
+    )
 }
 
 /// The same for a program in Python.
 #[track_caller]
-fn python(network: &str, options: &[&str], program: &str) -> (String, Flows) {
-    run(&Tree::new(), network, options, &[interpreter(), "-I", "-c", program])
+fn python(network: &str, options: &[&str], program: &str) -> (String, RecordedFlows) {
+    run(&RepositoryTree::new(), network, options, &[interpreter(), "-I", "-c", program])
 }
 
-/// That of the system where there is one: what version managers put before it on `PATH` takes its time to start.
+/// Python of the system if there is one: the shims that version managers put before it on `PATH` are slow to start.
 fn interpreter() -> &'static str {
     const OF_THE_SYSTEM: &str = "/usr/bin/python3";
     if Path::new(OF_THE_SYSTEM).exists() { OF_THE_SYSTEM } else { "python3" }
 }
 
-/// What was seen on a network.
+/// Recorded flows of a network.
 #[derive(Debug)]
-struct Flows(Vec<Value>);
+struct RecordedFlows(Vec<Value>);
 
-impl Flows {
-    /// Those of a protocol, in the order in which they began.
+impl RecordedFlows {
+    /// Flows of a protocol, in the order in which they began.
     fn of(&self, protocol: &str) -> Vec<&Value> {
         self.0.iter().filter(|flow| flow["protocol"] == protocol).collect()
     }
 
-    /// The only one of a protocol.
+    /// The only flow of a protocol.
     #[track_caller]
     fn one(&self, protocol: &str) -> &Value {
         let [flow] = self.of(protocol)[..] else { panic!("not one flow of {protocol}: {self:?}") };
@@ -69,8 +72,8 @@ impl Flows {
     }
 }
 
-/// A server on the loopback of this host that says everything back as its opposite, until the test is over: what comes
-/// from it cannot be mistaken for what was sent to it.
+/// Starts a server on the loopback of this host that sends every byte back inverted, until the test is over: its answers
+/// cannot be mistaken for the data that was sent.
 fn inverting_server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -79,7 +82,7 @@ fn inverting_server() -> u16 {
             std::thread::spawn(move || {
                 let mut stream = stream.unwrap();
                 let mut bytes = vec![0; 1 << 16];
-                // A client that is gone needs no answer.
+                // The client may have disconnected.
                 while let Ok(length @ 1..) = stream.read(&mut bytes) {
                     bytes[..length].iter_mut().for_each(|byte| *byte = !*byte);
                     if stream.write_all(&bytes[..length]).is_err() {
@@ -93,7 +96,7 @@ fn inverting_server() -> u16 {
     port
 }
 
-/// A server that says every datagram back.
+/// Starts a server that echoes every datagram.
 fn echoing_datagrams() -> u16 {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let port = socket.local_addr().unwrap().port();
@@ -106,14 +109,14 @@ fn echoing_datagrams() -> u16 {
     port
 }
 
-/// Whether a command of this host works, for tests of what not every host has; it is said if not.
-#[expect(clippy::print_stderr, reason = "a test says what it does not test")]
+/// Whether a command of this host works, for tests that need an optional program; reports the skip if not.
+#[expect(clippy::print_stderr, reason = "a test reports what it does not test")]
 fn has(command: &[&str]) -> bool {
     let (program, arguments) = command.split_first().unwrap();
     let status = Command::new(program).args(arguments).stdout(Stdio::null()).stderr(Stdio::null()).status();
     let has = status.is_ok_and(|status| status.success());
     if !has {
-        eprintln!("left out: `{}` does not work on this host", command.join(" "));
+        eprintln!("skipped: `{}` does not work on this host", command.join(" "));
     }
     has
 }

@@ -1,10 +1,10 @@
 //! The switches of orphan discovery, as variables and as flags.
 
-use menace_tests::{Invocation, Tree};
+use menace_tests::{MenaceInvocation, RepositoryTree};
 
-/// `head` is isolated and leads to `middle` and `tail`; only a test needs `tested`, which leads to `helper`.
-fn tree() -> Tree {
-    Tree::with(&[
+/// `head` is isolated and imports `middle` and `tail`; only a test imports `tested`, which imports `helper`.
+fn tree() -> RepositoryTree {
+    RepositoryTree::with(&[
         ("shop/__init__.py", ""),
         ("shop/head.py", "import shop.middle\n"),
         ("shop/middle.py", "import shop.tail\n"),
@@ -15,7 +15,7 @@ fn tree() -> Tree {
     ])
 }
 
-fn listed(invocation: Invocation) -> Vec<String> {
+fn listed(invocation: MenaceInvocation) -> Vec<String> {
     let report = invocation.run().success().json();
     let orphans = report["orphans"].as_array().unwrap().iter();
     let name = |path: &str| path.trim_start_matches("shop/").trim_end_matches(".py").to_owned();
@@ -25,13 +25,20 @@ fn listed(invocation: Invocation) -> Vec<String> {
 fn check(variable: (&str, &str), flags: &[&str], expected: &[&str]) {
     let tree = tree();
     let (name, value) = variable;
-    assert_eq!(listed(tree.reading("orphans", ["--json"]).variable(name, value)), expected, "{name}={value}");
-    assert_eq!(listed(tree.reading("orphans", ["--json"]).arguments(flags)), expected, "{flags:?}");
+    assert_eq!(
+        listed(tree.on_repository("orphans", ["--json"]).variable(name, value)),
+        expected,
+        "{name}={value}"
+    );
+    assert_eq!(listed(tree.on_repository("orphans", ["--json"]).arguments(flags)), expected, "{flags:?}");
 }
 
 #[test]
 fn by_default_everything_is_followed() {
-    assert_eq!(listed(tree().reading("orphans", ["--json"])), ["head", "helper", "middle", "tail", "tested"]);
+    assert_eq!(
+        listed(tree().on_repository("orphans", ["--json"])),
+        ["head", "helper", "middle", "tail", "tested"]
+    );
 }
 
 #[test]
@@ -60,13 +67,17 @@ fn chains_are_followed_as_deep_as_allowed() {
 }
 
 #[test]
-fn isolated_modules_can_be_left_alone() {
+fn isolated_modules_can_be_excluded() {
     let tree = tree();
-    let report =
-        tree.reading("orphans", ["--json"]).variable("SANDBOX_DISCOVER_ISOLATED", "0").run().success().json();
+    let report = tree
+        .on_repository("orphans", ["--json"])
+        .variable("SANDBOX_DISCOVER_ISOLATED", "0")
+        .run()
+        .success()
+        .json();
     let orphans = report["orphans"].as_array().unwrap();
     assert!(orphans.iter().all(|orphan| orphan["class"] != "isolated"), "{report}");
     assert!(orphans.iter().any(|orphan| orphan["path"] == "shop/tested.py"), "{report}");
-    let flagged = listed(tree.reading("orphans", ["--json", "--no-discover-isolated"]));
+    let flagged = listed(tree.on_repository("orphans", ["--json", "--no-discover-isolated"]));
     assert!(!flagged.contains(&"head".to_owned()), "{flagged:?}");
 }

@@ -1,10 +1,10 @@
-//! stdout is data, stderr is conversation, and neither has colours where nobody sees them.
+//! stdout is for data, stderr for messages, and neither has colours without a terminal.
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::Value;
 
-fn small_tree() -> Tree {
-    Tree::with(&[
+fn small_tree() -> RepositoryTree {
+    RepositoryTree::with(&[
         ("shop/__init__.py", ""),
         ("shop/a.py", "import shop.b\neval(input())\n"),
         ("shop/b.py", "import shop.a\n"),
@@ -16,7 +16,7 @@ fn small_tree() -> Tree {
 fn json_is_one_document_and_nothing_else() {
     let tree = small_tree();
     for command in ["scan", "orphans", "map"] {
-        let outcome = tree.reading(command, ["--json"]).run().success();
+        let outcome = tree.on_repository(command, ["--json"]).run().success();
         assert!(outcome.json().is_object(), "{command}");
         assert_eq!(outcome.json()["version"], 1, "{command}");
     }
@@ -32,7 +32,7 @@ fn there_are_no_colours_without_a_terminal() {
         for variables in
             [&[][..], &[("NO_COLOR", "1")], &[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]]
         {
-            let invocation = tree.reading(command, []);
+            let invocation = tree.on_repository(command, []);
             let outcome = variables
                 .iter()
                 .fold(invocation, |it, (name, value)| it.variable(name, value))
@@ -48,24 +48,24 @@ fn there_are_no_colours_without_a_terminal() {
 
 #[test]
 fn the_summary_names_what_was_found() {
-    let outcome = small_tree().reading("scan", []).run().success();
+    let outcome = small_tree().on_repository("scan", []).run().success();
     let expected =
         ["4 modules", "shop.a ⇄ shop.b", "B307", "shop/a.py:2", "shop/broken.py", "orphan", "Risk", "Cycles"];
     for text in expected {
-        assert!(outcome.stdout.contains(text), "{text:?} is not in\n{}", outcome.stdout);
+        assert!(outcome.stdout.contains(text), "{text:?} is missing in\n{}", outcome.stdout);
     }
-    outcome.says(&["reading", "4 files"]);
-    assert!(!outcome.stdout.contains("reading"), "progress is conversation");
+    outcome.stderr_contains(&["reading", "4 files"]);
+    assert!(!outcome.stdout.contains("reading"), "progress belongs on stderr");
 }
 
 #[test]
 fn long_tables_are_cut_and_say_so() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     for index in 0..15 {
         tree.write(&format!("module_{index:02}.py"), "x = 1\n");
     }
     let rows = |options: &[&str]| {
-        let outcome = tree.reading("scan", options.iter().copied()).run().success();
+        let outcome = tree.on_repository("scan", options.iter().copied()).run().success();
         (outcome.stdout.matches("isolated").count(), outcome.stdout.contains("and 12 more"))
     };
     assert_eq!(rows(&["--top", "3"]), (3, true));
@@ -75,12 +75,12 @@ fn long_tables_are_cut_and_say_so() {
 
 #[test]
 fn an_empty_repository_is_fine() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let inventory = tree.inventory();
     assert_eq!(inventory["modules"], Value::Array(vec![]));
     assert_eq!(inventory["diagnostics"], Value::Array(vec![]));
     for command in ["scan", "orphans", "map"] {
-        tree.reading(command, []).run().success();
+        tree.on_repository(command, []).run().success();
     }
 }
 
@@ -99,7 +99,7 @@ fn the_root_is_absolute_and_paths_are_relative() {
 fn nothing_is_written_into_the_repository() {
     let tree = small_tree();
     for command in ["scan", "orphans", "map"] {
-        tree.reading(command, []).run().success();
+        tree.on_repository(command, []).run().success();
     }
     let names: Vec<_> =
         std::fs::read_dir(tree.repository()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -119,10 +119,10 @@ fn logs_are_lines_of_json_on_request() {
             .success();
         for line in outcome.stderr.lines() {
             let entry: Value = serde_json::from_str(line)
-                .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {line:?} is no JSON"));
+                .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {line:?} is not JSON"));
             assert!(entry["level"].is_string() && entry["message"].is_string(), "{line}");
         }
-        outcome.says(&["no_such_setting", "deprecated"]);
+        outcome.stderr_contains(&["no_such_setting", "deprecated"]);
     }
 }
 
@@ -142,8 +142,8 @@ fn the_log_level_is_obeyed() {
 }
 
 #[test]
-fn a_reader_that_goes_away_is_no_failure() {
-    let tree = Tree::new();
+fn a_closed_stdout_is_not_a_failure() {
+    let tree = RepositoryTree::new();
     for index in 0..400 {
         tree.write(&format!("module_{index}.py"), "def f(a, b, c): return a.x + b.y + c.z\n");
     }

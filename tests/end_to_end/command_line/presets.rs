@@ -1,15 +1,15 @@
-//! `menace presets`: made, listed, shown.
+//! `menace presets`: generate, list, show.
 
 use std::fs;
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::{Value, json};
 
 #[test]
 fn presets_of_profiles_are_low_and_high_in_turn() {
     let arguments =
         ["presets", "generate", "--profiles", "hostile_input", "high_latency_api", "--count", "2"];
-    let made = Tree::new().menace(arguments).run().success().json();
+    let made = RepositoryTree::new().menace(arguments).run().success().json();
     let named = |field: &str| -> Vec<Value> {
         made.as_array().unwrap().iter().map(|preset| preset[field].clone()).collect()
     };
@@ -22,8 +22,8 @@ fn presets_of_profiles_are_low_and_high_in_turn() {
 }
 
 #[test]
-fn what_is_written_to_a_file_is_shown_from_it() {
-    let tree = Tree::new();
+fn presets_written_to_a_file_are_shown_from_it() {
+    let tree = RepositoryTree::new();
     tree.menace(["presets", "generate", "--count", "4", "--seed", "7", "--out", "presets.json"])
         .run()
         .success();
@@ -40,15 +40,15 @@ fn what_is_written_to_a_file_is_shown_from_it() {
 
 #[test]
 fn the_canonical_profiles_are_listed_with_both_severities() {
-    let listed = Tree::new().menace(["presets", "list", "--json"]).run().success().json();
+    let listed = RepositoryTree::new().menace(["presets", "list", "--json"]).run().success().json();
     assert_eq!(listed.as_array().unwrap().len(), 12);
-    let table = Tree::new().menace(["presets", "list"]).run().success().stdout;
+    let table = RepositoryTree::new().menace(["presets", "list"]).run().success().stdout;
     assert!(table.contains("concurrency_spike") && table.contains("THREAD_BURST=50"), "{table}");
 }
 
 #[test]
-fn a_wrong_key_or_profile_is_named_with_what_was_probably_meant() {
-    let tree = Tree::new();
+fn an_unknown_key_or_profile_is_named_with_a_suggestion() {
+    let tree = RepositoryTree::new();
     tree.write_in_work("wrong.json", json!([{"SCENARIO_NAME": "x", "CPU_LIMTI": "1"}]).to_string());
     let wrong = tree.menace(["presets", "show", "wrong.json"]).run().exits_with(2);
     assert!(wrong.stderr.contains("CPU_LIMTI") && wrong.stderr.contains("CPU_LIMIT"), "{}", wrong.stderr);

@@ -1,9 +1,9 @@
-//! `menace run`: every function called, under scenarios.
+//! `menace run`: calls every function under scenarios.
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 use serde_json::{Value, json};
 
-/// A right function, and for each kind of outcome one that has it.
+/// A correct function, and one for each classification of outcomes.
 const SHOP: &str = r#"
 import enum
 import os
@@ -86,20 +86,19 @@ def outer():
     return inner()
 "#;
 
-fn run(tree: &Tree, more: &[&str]) -> Outcome {
+fn run(tree: &RepositoryTree, more: &[&str]) -> InvocationOutcome {
     let options = ["--json", "--timeout", "700ms"];
     let options = if more.contains(&"--timeout") { &options[..1] } else { &options[..] };
-    tree.reading("run", options.iter().copied().chain(more.iter().copied())).run()
+    tree.on_repository("run", options.iter().copied().chain(more.iter().copied())).run()
 }
 
-fn shop() -> Tree {
-    let tree = Tree::new();
+fn shop() -> RepositoryTree {
+    let tree = RepositoryTree::new();
     tree.write("shop.py", SHOP);
     tree
 }
 
-/// A report without what is different each time: names and times.
-/// What a run is worth follows from what its calls took, which is never the same.
+/// Report without the parts that differ between runs: names and times, and the ROI, which depends on the usage of calls.
 fn without_names(mut report: Value) -> Value {
     report.as_object_mut().unwrap().retain(|key, _| !matches!(key.as_str(), "run" | "seconds" | "roi"));
     for list in ["failures", "flaky"] {
@@ -123,7 +122,7 @@ fn cell<'a>(report: &'a Value, section: &str, scenario: &str) -> &'a Value {
 }
 
 #[test]
-fn what_fails_is_found_and_what_is_right_is_not() {
+fn failing_sections_are_found_and_correct_ones_are_not() {
     let tree = shop();
     let report = run(&tree, &[]).exits_with(1).json();
     assert_eq!((&report["version"], &report["seed"]), (&json!(1), &json!(0)));
@@ -131,7 +130,7 @@ fn what_fails_is_found_and_what_is_right_is_not() {
     let coverage = &report["coverage"][0];
     assert_eq!(coverage["path"], "shop.py");
     let lines = |key: &str| coverage[key].as_u64().unwrap();
-    // All but the lines after those that always raise, hang or leave.
+    // All but the lines after those that always raise, hang or exit.
     assert!(lines("reached") >= 12 && lines("reached") <= lines("executable"), "{coverage}");
 
     let average = failures_of(&report, "shop:average");
@@ -156,14 +155,14 @@ fn what_fails_is_found_and_what_is_right_is_not() {
     let interval = &cell(&report, "shop:total", "normal")["interval"];
     assert!(interval[0].as_f64().unwrap() < 1.0 && interval[1] == 1.0, "{interval}");
     assert!(cell(&report, "shop:outer", "hostile_input")["void_reason"].is_string());
-    // The keys that the body reads make a record, and a record can drift.
+    // The keys that the body reads define a record, whose schema can drift.
     assert!(cell(&report, "shop:first", "schema_drift")["n"].as_u64().unwrap() > 0);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_report_and_another_one_does_not() {
-    let tree = Tree::new();
-    // The order of a set of texts is in the message.
+    let tree = RepositoryTree::new();
+    // The message depends on the iteration order of a set of strings.
     tree.write(
         "small.py",
         "import random\n\ndef look(number: int) -> int:\n    \
@@ -179,12 +178,12 @@ fn the_same_seed_gives_the_same_report_and_another_one_does_not() {
 }
 
 #[test]
-fn a_repository_in_which_nothing_fails_ends_well() {
-    let tree = Tree::new();
+fn a_repository_without_failures_exits_with_zero() {
+    let tree = RepositoryTree::new();
     tree.write("small.py", "def same(value: int) -> int:\n    return value\n");
     let report = run(&tree, &[]).success().json();
     assert_eq!(report["failures"], json!([]));
-    let shown = tree.reading("run", []).run().success();
+    let shown = tree.on_repository("run", []).run().success();
     assert!(
         shown.stdout.contains("1 section") && shown.stdout.contains("Failures  none"),
         "{}",
@@ -193,8 +192,8 @@ fn a_repository_in_which_nothing_fails_ends_well() {
 }
 
 #[test]
-fn modules_that_cannot_be_imported_are_reported_and_end_nothing() {
-    let tree = Tree::new();
+fn import_errors_are_reported_and_do_not_end_the_run() {
+    let tree = RepositoryTree::new();
     tree.write("missing.py", "import no_such_module\n\ndef f():\n    return 1\n");
     tree.write("leaving.py", "import sys\nsys.exit(3)\n\ndef f():\n    return 1\n");
     tree.write("dying.py", "import os\nos.kill(os.getpid(), 9)\n\ndef f():\n    return 1\n");
@@ -204,13 +203,13 @@ fn modules_that_cannot_be_imported_are_reported_and_end_nothing() {
     assert_eq!(report["reached"], 1);
     let reasons = report["harness_errors"].to_string();
     for reason in ["no_such_module", "SystemExit", "signal 9"] {
-        assert!(reasons.contains(reason), "{reason} is not in {reasons}");
+        assert!(reasons.contains(reason), "{reason} is missing in {reasons}");
     }
 }
 
 #[test]
-fn only_the_modules_that_were_named_are_called() {
-    let tree = Tree::new();
+fn only_selected_modules_are_called() {
+    let tree = RepositoryTree::new();
     tree.write("one.py", "def f():\n    return 1\n");
     tree.write("pkg/__init__.py", "");
     tree.write("pkg/two.py", "def g():\n    return 1 // 0\n");
@@ -226,8 +225,8 @@ fn only_the_modules_that_were_named_are_called() {
 }
 
 #[test]
-fn time_and_chance_are_the_same_each_time_and_children_have_the_real_ones() {
-    let tree = Tree::new();
+fn clocks_and_random_numbers_are_deterministic_except_in_children() {
+    let tree = RepositoryTree::new();
     tree.write(
         "pinned.py",
         "import datetime\nimport os\nimport random\nimport secrets\nimport subprocess\nimport time\nimport uuid\n\n\n\
@@ -249,8 +248,8 @@ fn time_and_chance_are_the_same_each_time_and_children_have_the_real_ones() {
 }
 
 #[test]
-fn arguments_keep_what_is_written_beside_their_types_and_what_constructors_demand() {
-    let tree = Tree::new();
+fn arguments_respect_annotated_constraints_and_constructors() {
+    let tree = RepositoryTree::new();
     tree.write(
         "limited.py",
         "from dataclasses import dataclass\nfrom typing import Annotated\n\n\n\
@@ -274,11 +273,11 @@ fn arguments_keep_what_is_written_beside_their_types_and_what_constructors_deman
 }
 
 #[test]
-fn a_strategy_says_what_arguments_are_chosen_from() {
-    let tree = Tree::new();
+fn the_input_strategy_selects_the_arguments() {
+    let tree = RepositoryTree::new();
     tree.write("mail.py", "def send(email: str) -> str:\n    return email\n");
     let values = |strategy: &str| {
-        let invocation = tree.reading("run", ["--json", "--timeout", "5s"]);
+        let invocation = tree.on_repository("run", ["--json", "--timeout", "5s"]);
         let report = invocation.variable("SANDBOX_STUB_STRATEGY", strategy).run().success().json();
         let id = report["run"].as_str().unwrap().to_owned();
         let calls = tree.menace(["show", &id, "--calls", "--json", "--top", "0"]).run().success().json();
@@ -292,7 +291,7 @@ fn a_strategy_says_what_arguments_are_chosen_from() {
 
 #[test]
 fn tasks_that_a_call_starts_are_counted() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     tree.write(
         "busy.py",
         "import asyncio\n\n\nasync def one() -> int:\n    return 1\n\n\nasync def many() -> int:\n    \

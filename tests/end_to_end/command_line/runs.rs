@@ -1,6 +1,6 @@
-//! What is kept of runs: replaying calls, showing runs, going on after an end that nobody planned.
+//! Stored runs: replaying calls, showing runs, resuming interrupted runs.
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 use serde_json::{Value, json};
 
 const MODULE: &str = r#"
@@ -25,13 +25,13 @@ def slow(number: int) -> int:
     return number
 "#;
 
-fn tree() -> Tree {
-    Tree::with(&[("shop/__init__.py", ""), ("shop/prices.py", MODULE)])
+fn tree() -> RepositoryTree {
+    RepositoryTree::with(&[("shop/__init__.py", ""), ("shop/prices.py", MODULE)])
 }
 
-fn run(tree: &Tree, more: &[&str]) -> Outcome {
+fn run(tree: &RepositoryTree, more: &[&str]) -> InvocationOutcome {
     let options = ["--json", "--timeout", "2s"];
-    tree.reading("run", options.into_iter().chain(more.iter().copied())).run()
+    tree.on_repository("run", options.into_iter().chain(more.iter().copied())).run()
 }
 
 fn failure<'a>(report: &'a Value, kind: &str) -> &'a Value {
@@ -58,15 +58,15 @@ fn every_failure_is_replayed_with_its_traceback() {
     assert!(traceback.contains("return sum(prices) / len(prices)"), "{traceback}");
     assert!(!traceback.contains("menace_harness"), "{traceback}");
     let shown = tree.menace(["replay", call]).run().exits_with(1);
-    shown.shows(&["shop.prices:average", "as before", "shop/prices.py:11 in average", "([])"]);
+    shown.stdout_contains(&["shop.prices:average", "as before", "shop/prices.py:11 in average", "([])"]);
 
-    // The example of the docstring promises something else than what happens.
+    // The docstring's example promises another result.
     let wrong = failure(&report, "wrong");
     assert!(wrong["message"].as_str().unwrap().contains("Expected: 2.0 Got: 1.5"), "{wrong}");
     let replayed = tree.menace(["replay", wrong["call"].as_str().unwrap(), "--json"]).run().exits_with(1);
     assert_eq!(replayed.json()["same"], true);
 
-    // After a change it says so, and that it is no longer the same.
+    // After a change the replay lists the file and reports another outcome.
     tree.write("shop/prices.py", MODULE.replace("len(prices)", "(len(prices) or 1)"));
     let replayed = tree.menace(["replay", call, "--json"]).run().success();
     assert_eq!(replayed.json()["same"], false);
@@ -81,8 +81,8 @@ fn runs_and_calls_are_listed() {
     let runs = tree.menace(["show", "--json"]).run().success().json();
     assert_eq!((&runs["runs"][0]["id"], &runs["runs"][0]["state"]), (&json!(id), &json!("finished")));
     assert_eq!(tree.menace(["show", id, "--json"]).run().success().json(), report);
-    tree.menace(["show", id]).run().success().shows(&["ZeroDivisionError", "menace replay c_"]);
-    tree.menace(["show"]).run().success().shows(&[id, "finished"]);
+    tree.menace(["show", id]).run().success().stdout_contains(&["ZeroDivisionError", "menace replay c_"]);
+    tree.menace(["show"]).run().success().stdout_contains(&[id, "finished"]);
 
     let calls = |more: &[&str]| {
         let options = ["show", id, "--calls", "--json", "--top", "3"];
@@ -97,8 +97,8 @@ fn runs_and_calls_are_listed() {
     assert!(right.as_array().unwrap().iter().all(|call| call["section"] == "shop.prices:right"), "{right}");
 
     for (wrong, text) in [
-        (vec!["show", "r_zzzzzzzzzzzzzz"], "there is no run"),
-        (vec!["replay", "c_zzzzzzzzzzzzzz_1"], "there is no"),
+        (vec!["show", "r_zzzzzzzzzzzzzz"], "no run with id"),
+        (vec!["replay", "c_zzzzzzzzzzzzzz_1"], "no call with id"),
         (vec!["replay", "nonsense"], "not the id of a call"),
         (vec!["show", id, "--calls", "--kind", "crush"], "crash"),
         (vec!["run", "--resume", id], "is finished"),
@@ -109,11 +109,11 @@ fn runs_and_calls_are_listed() {
 }
 
 #[test]
-fn a_run_that_was_killed_goes_on_and_finds_the_same() {
+fn a_killed_run_is_resumed_with_the_same_result() {
     let tree = tree();
     let whole = run(&tree, &[]).exits_with(1).json();
 
-    let mut running = tree.reading("run", ["--json", "--timeout", "2s"]).start();
+    let mut running = tree.on_repository("run", ["--json", "--timeout", "2s"]).start();
     let runs = || tree.menace(["show", "--json"]).run().success().json()["runs"].clone();
     let begun = |runs: &Value| {
         runs.as_array().unwrap().iter().find(|run| run["state"] == "running").map(|run| run["id"].clone())
@@ -134,7 +134,7 @@ fn a_run_that_was_killed_goes_on_and_finds_the_same() {
     let resumed = tree.menace(["run", "--resume", &id, "--json"]).run().exits_with(1).json();
     assert_eq!(resumed["run"], id.as_str());
     assert_eq!(resumed["cells"], whole["cells"]);
-    // What was made before was not made again.
+    // Calls that were made before the kill are not repeated.
     let after = tree.menace(["show", &id, "--calls", "--json", "--top", "0"]).run().success().json();
     for call in &before {
         assert!(after["calls"].as_array().unwrap().contains(call), "{call}");
@@ -144,7 +144,7 @@ fn a_run_that_was_killed_goes_on_and_finds_the_same() {
 #[test]
 fn an_interrupted_run_is_saved() {
     let tree = tree();
-    let mut running = tree.reading("run", ["--json", "--timeout", "2s"]).start();
+    let mut running = tree.on_repository("run", ["--json", "--timeout", "2s"]).start();
     let runs = || tree.menace(["show", "--json"]).run().success().json()["runs"].clone();
     while runs()[0]["planned"].as_u64().unwrap_or(0) == 0 {
         assert!(running.is_running(), "{}", running.finish().stderr);
@@ -158,7 +158,7 @@ fn an_interrupted_run_is_saved() {
         "{}",
         ended.stderr
     );
-    // Another repository is another run.
+    // A changed repository cannot continue the run.
     tree.write("shop/more.py", "def more(number: int) -> int:\n    return number\n");
     let refused = tree.menace(["run", "--resume", stored["id"].as_str().unwrap()]).run().exits_with(2);
     assert!(refused.stderr.contains("changed since this run began"), "{}", refused.stderr);
@@ -172,7 +172,7 @@ fn emitted_tests_fail_today_for_the_same_reason() {
     let files: Vec<_> = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 2, "{files:?}");
     for file in files {
-        // The test functions are plain, so that pytest is not needed to see them fail.
+        // The test functions are plain, so that they can run without pytest.
         let program = format!(
             "import runpy\ntests = runpy.run_path({:?})\n\
              [value() for name, value in tests.items() if name.startswith('test_')]\n",

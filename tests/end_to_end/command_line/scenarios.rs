@@ -1,9 +1,9 @@
-//! Presets of runs: where they come from, and that what they say really happens.
+//! Presets of runs: their sources, and that their limits and faults take effect.
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 use serde_json::{Value, json};
 
-/// One defect for each kind of strain, and beside it the same done right.
+/// One defect for each kind of resource strain, each with a correct counterpart.
 const STRAINED: &str = r#"
 import os
 import queue
@@ -60,9 +60,9 @@ def unhurried() -> str:
     return done.get()
 "#;
 
-fn run(tree: &Tree, more: &[&str]) -> Outcome {
-    let invocation = tree.reading("run", ["--json"].into_iter().chain(more.iter().copied()));
-    // Some of what is called here sleeps, and some is held back.
+fn run(tree: &RepositoryTree, more: &[&str]) -> InvocationOutcome {
+    let invocation = tree.on_repository("run", ["--json"].into_iter().chain(more.iter().copied()));
+    // Some of the called functions sleep, and some are throttled.
     invocation.wall_limit(std::time::Duration::from_secs(150)).run()
 }
 
@@ -84,8 +84,8 @@ fn scenarios(report: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_starved_machine_shows_what_a_free_one_does_not() {
-    let tree = Tree::with(&[("strained.py", STRAINED)]);
+fn resource_strain_finds_defects_that_normal_runs_do_not() {
+    let tree = RepositoryTree::with(&[("strained.py", STRAINED)]);
     let strained =
         ["resource_strain", "memory", "disk", "timeout"].map(|mode| json!({"FAILURE_MODES": [mode]}));
     tree.write_in_work("strained.json", json!(strained).to_string());
@@ -111,7 +111,7 @@ fn a_starved_machine_shows_what_a_free_one_does_not() {
         let section = format!("strained:{right}");
         assert!(found.iter().all(|(of, _, _)| **of != section), "{section}: {found:?}");
     }
-    // What was not done is not counted, and the reason is said.
+    // Calls without the fault are not counted, and the cell has a reason.
     let quick = cells(&report, "strained:quick");
     let memory = quick.iter().find(|(scenario, _)| *scenario == "memory").unwrap().1;
     assert_eq!((&memory["n"], &memory["robustness"]), (&json!(0), &Value::Null));
@@ -121,8 +121,8 @@ fn a_starved_machine_shows_what_a_free_one_does_not() {
 }
 
 #[test]
-fn presets_come_from_files_in_turn_from_a_variable_or_are_made() {
-    let tree = Tree::with(&[("small.py", "def same(name: str) -> str:\n    return name\n")]);
+fn presets_come_from_files_a_variable_or_are_generated() {
+    let tree = RepositoryTree::with(&[("small.py", "def same(name: str) -> str:\n    return name\n")]);
     tree.write_in_work("one.json", r#"{"SCENARIO_NAME": "tight", "MEMORY_LIMIT": "128Mi"}"#);
     tree.write_in_work("two.json", r#"[{"SCENARIO_NAME": "slow", "CPU_LIMIT": "0.5"}]"#);
     let files = ["--preset-file", "one.json", "--preset-file", "two.json", "--runs", "3", "--seed", "4"];
@@ -132,13 +132,13 @@ fn presets_come_from_files_in_turn_from_a_variable_or_are_made() {
     for (round, name) in runs.iter().zip(["tight", "slow", "tight"]) {
         let names = scenarios(round);
         assert_eq!(names[..2], ["normal", name], "{names:?}");
-        // The four that every module meets are added.
+        // The four scenarios that every module runs under are added.
         for covered in ["high_latency_api", "hostile_input", "user_misuse", "concurrency_spike"] {
-            assert!(names.iter().any(|known| known == covered), "{covered} is not in {names:?}");
+            assert!(names.iter().any(|known| known == covered), "{covered} is missing in {names:?}");
         }
     }
     let given = |value: &str| {
-        let invocation = tree.reading("run", ["--json"]).variable("SANDBOX_ENV_PRESETS", value);
+        let invocation = tree.on_repository("run", ["--json"]).variable("SANDBOX_ENV_PRESETS", value);
         invocation.run()
     };
     let report = given(r#"[{"SCENARIO_NAME": "mine", "FAILURE_MODES": "schema_drift"}]"#).success().json();
@@ -148,18 +148,26 @@ fn presets_come_from_files_in_turn_from_a_variable_or_are_made() {
 
     let made = run(&tree, &["--preset-count", "5"]).success().json();
     assert!(scenarios(&made).contains(&"generated_5".to_owned()));
-    let none =
-        tree.reading("run", ["--json"]).variable("SANDBOX_GENERATE_PRESETS", "0").run().success().json();
+    let none = tree
+        .on_repository("run", ["--json"])
+        .variable("SANDBOX_GENERATE_PRESETS", "0")
+        .run()
+        .success()
+        .json();
     assert_eq!(scenarios(&none).len(), 5, "{:?}", scenarios(&none));
-    let both =
-        tree.reading("run", ["--json"]).variable("SANDBOX_PRESET_MODE", "canonical").run().success().json();
+    let both = tree
+        .on_repository("run", ["--json"])
+        .variable("SANDBOX_PRESET_MODE", "canonical")
+        .run()
+        .success()
+        .json();
     let hostile = cells(&both, "small:same").into_iter().filter(|(scenario, _)| *scenario == "hostile_input");
     assert_eq!(hostile.map(|(_, cell)| cell["severity"].clone()).collect::<Vec<_>>(), ["low", "high"]);
 }
 
 #[test]
-fn words_in_paths_choose_profiles_and_a_missing_scenario_can_be_a_failure() {
-    let tree = Tree::with(&[
+fn path_keywords_choose_profiles_and_a_missing_scenario_can_fail() {
+    let tree = RepositoryTree::with(&[
         ("auth.py", "def same(name: str) -> str:\n    return name\n"),
         ("other.py", "def same(name: str) -> str:\n    return name\n"),
     ]);
@@ -172,18 +180,19 @@ fn words_in_paths_choose_profiles_and_a_missing_scenario_can_be_a_failure() {
     assert_eq!(high("auth:same"), ["hostile_input", "user_misuse"]);
     assert_eq!(high("other:same"), ["schema_drift"]);
     let strict =
-        tree.reading("run", []).variable("SANDBOX_FAIL_ON_MISSING_SCENARIOS", "1").run().exits_with(1);
+        tree.on_repository("run", []).variable("SANDBOX_FAIL_ON_MISSING_SCENARIOS", "1").run().exits_with(1);
     assert!(strict.stderr.contains("auth was not called under high_latency_api"), "{}", strict.stderr);
 }
 
 #[test]
-fn arguments_that_were_given_are_used() {
-    let tree = Tree::with(&[(
+fn given_arguments_are_used() {
+    let tree = RepositoryTree::with(&[(
         "small.py",
         "def ratio(part: int, whole: int) -> float:\n    if (part, whole) == (31337, 4242):\n        \
          return part / 0\n    return 1.0\n",
     )]);
-    let given = |value: &str| tree.reading("run", ["--json"]).variable("SANDBOX_INPUT_STUBS", value).run();
+    let given =
+        |value: &str| tree.on_repository("run", ["--json"]).variable("SANDBOX_INPUT_STUBS", value).run();
     let report = given(r#"[{"part": 31337, "whole": 4242}]"#).exits_with(1).json();
     assert_eq!(report["failures"][0]["exception"], "ZeroDivisionError");
     assert!(report["failures"][0]["input"].to_string().contains("31337"), "{}", report["failures"][0]);
@@ -195,7 +204,7 @@ fn arguments_that_were_given_are_used() {
                   return [*stubs, {'part': 31337, 'whole': 4242}]\n";
     tree.write_in_work("plugin.py", plugin);
     let with_plugin =
-        |path: &str| tree.reading("run", ["--json"]).variable("SANDBOX_STUB_PLUGINS", path).run();
+        |path: &str| tree.on_repository("run", ["--json"]).variable("SANDBOX_STUB_PLUGINS", path).run();
     assert!(fails(&with_plugin("plugin.py").exits_with(1).json()));
     tree.write_in_work("broken.py", "def generate_stubs(stubs, context):\n    return [3]\n");
     let broken = with_plugin("broken.py").exits_with(2);
@@ -205,10 +214,10 @@ fn arguments_that_were_given_are_used() {
         broken.stderr
     );
 
-    // The last run was the one with the plugin, but only what ended well is history.
+    // The last run was the one with the plugin, but only successful runs are in the history.
     let history =
-        tree.reading("run", ["--json"]).variable("SANDBOX_STUB_STRATEGY", "history").run().success();
-    history.says(&["sets of arguments given"]);
+        tree.on_repository("run", ["--json"]).variable("SANDBOX_STUB_STRATEGY", "history").run().success();
+    history.stderr_contains(&["sets of arguments given"]);
     let templates = r#"{"version": 1, "stubs": {"small:ratio": [{"part": 31337, "whole": 4242}]}}"#;
     tree.write_in_work("sandbox_data/stub_templates.json", templates);
     assert!(fails(&run(&tree, &[]).exits_with(1).json()));
@@ -216,15 +225,17 @@ fn arguments_that_were_given_are_used() {
     assert!(run(&tree, &[]).exits_with(2).stderr.contains("stub_templates.json"));
     std::fs::remove_file(tree.work().join("sandbox_data/stub_templates.json")).unwrap();
     let synthetic =
-        tree.reading("run", []).variable("SANDBOX_STUB_STRATEGY", "synthetic").run().exits_with(2);
+        tree.on_repository("run", []).variable("SANDBOX_STUB_STRATEGY", "synthetic").run().exits_with(2);
     assert!(synthetic.stderr.contains("language model"), "{}", synthetic.stderr);
     assert!(given("[3]").exits_with(2).stderr.contains("SANDBOX_INPUT_STUBS"));
 }
 
 #[test]
-fn the_interpreter_of_the_repository_is_used_with_what_is_installed_there() {
-    let tree =
-        Tree::with(&[("uses.py", "import only_here\n\n\ndef value() -> int:\n    return only_here.VALUE\n")]);
+fn the_interpreter_of_the_repository_is_used_with_its_packages() {
+    let tree = RepositoryTree::with(&[(
+        "uses.py",
+        "import only_here\n\n\ndef value() -> int:\n    return only_here.VALUE\n",
+    )]);
     let environment = tree.repository().join(".venv");
     let made = std::process::Command::new("python3")
         .args(["-m", "venv", "--without-pip", environment.to_str().unwrap()])
@@ -243,9 +254,9 @@ fn the_interpreter_of_the_repository_is_used_with_what_is_installed_there() {
 }
 
 #[test]
-fn threads_meet_in_the_same_places_each_time() {
-    // Between the look and the act there is nothing that waits, so threads that run as they like hardly ever meet there.
-    let tree = Tree::with(&[(
+fn thread_interleavings_are_deterministic() {
+    // Nothing blocks between the check and the act, so freely scheduled threads hardly ever race there.
+    let tree = RepositoryTree::with(&[(
         "race.py",
         "import threading\n\n\nclass SoldOut(Exception):\n    \"\"\"There is none.\"\"\"\n\n\nclass Shelf:\n    \
          def __init__(self):\n        self.left = [1, 2]\n        self.lock = threading.Lock()\n\n    \

@@ -1,13 +1,13 @@
-//! `menace self-test`.
+//! `menace self-test`: the repository's own tests, and calls of modules without tests.
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 use serde_json::{Value, json};
 
 /// An interpreter that has pytest, as `script/bootstrap` installs it.
 const PYTHON: &str = "/usr/bin/python3";
 
-fn tree() -> Tree {
-    Tree::with(&[
+fn tree() -> RepositoryTree {
+    RepositoryTree::with(&[
         ("shop/__init__.py", ""),
         (
             "main.py",
@@ -30,7 +30,7 @@ fn tree() -> Tree {
     ])
 }
 
-fn run(tree: &Tree, more: &[&str]) -> Outcome {
+fn run(tree: &RepositoryTree, more: &[&str]) -> InvocationOutcome {
     let repo = tree.repository().display().to_string();
     let arguments = ["self-test", "--repo", &repo, "--json", "--python", PYTHON];
     tree.menace(arguments.into_iter().chain(more.iter().copied())).run()
@@ -42,13 +42,16 @@ fn module<'a>(report: &'a Value, path: &str) -> &'a Value {
 }
 
 #[test]
-fn tests_are_run_what_has_none_is_called_and_orphans_that_pass_are_integrated() {
+fn tests_run_untested_modules_are_called_and_passing_orphans_integrated() {
     let tree = tree();
     let report = run(&tree, &[]).exits_with(1).json();
     assert_eq!(report["unavailable"], json!({}), "script/bootstrap installs pytest for {PYTHON}");
     let cart = module(&report, "shop/cart.py");
     assert_eq!((&cart["passed"], &cart["tests"]["passed"]), (&json!(true), &json!(2)));
-    assert!(!tree.repository().join("here.txt").exists(), "what a test writes stays in its sandbox");
+    assert!(
+        !tree.repository().join("here.txt").exists(),
+        "files that a test writes must stay in its sandbox"
+    );
     let tax = module(&report, "shop/tax.py");
     assert_eq!(
         (&tax["passed"], &tax["tests"]["failed"], &tax["tests"]["skipped"]),
@@ -76,7 +79,7 @@ fn tests_are_run_what_has_none_is_called_and_orphans_that_pass_are_integrated() 
 }
 
 #[test]
-fn switches_leave_modules_out_and_a_missing_pytest_is_said() {
+fn switches_exclude_modules_and_a_missing_pytest_is_reported() {
     let tree = tree();
     let without = |name: &str| {
         let repo = tree.repository().display().to_string();
@@ -111,10 +114,10 @@ fn switches_leave_modules_out_and_a_missing_pytest_is_said() {
 }
 
 #[test]
-fn a_round_that_was_ended_goes_on() {
+fn an_interrupted_self_test_is_resumed() {
     let tree = tree();
     let first = run(&tree, &[]).exits_with(1).json();
-    // The state of a round in which all tests were run, and nothing was called yet.
+    // State of a self-test in which all tests were run, and no module was called yet.
     let state = tree.work().join("sandbox_data/self_test_state.json");
     let mut running = tree
         .menace([
@@ -131,6 +134,6 @@ fn a_round_that_was_ended_goes_on() {
     }
     running.kill();
     let again = run(&tree, &[]).exits_with(1);
-    again.says(&["going on with a round that was ended"]);
+    again.stderr_contains(&["going on with a round that was ended"]);
     assert_eq!(again.json()["modules"], first["modules"]);
 }

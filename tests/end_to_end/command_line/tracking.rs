@@ -1,6 +1,6 @@
-//! What runs are worth: histories, forecasts, ranks, plugins, weights.
+//! ROI tracking: histories, forecasts, ranks, plugins, weights.
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 use serde_json::{Value, json};
 
 const PRICES: &str = r#"
@@ -14,23 +14,23 @@ def share(part: int, whole: int) -> float:
     return part / whole
 "#;
 
-fn tree() -> Tree {
-    let tree = Tree::with(&[("prices.py", PRICES)]);
+fn tree() -> RepositoryTree {
+    let tree = RepositoryTree::with(&[("prices.py", PRICES)]);
     let presets = json!([{"FAILURE_MODES": ["hostile_input"], "SCENARIO_NAME": "hostile_input"}]);
     tree.write_in_work("few.json", presets.to_string());
     tree
 }
 
-fn run(tree: &Tree, options: &[&str]) -> Outcome {
+fn run(tree: &RepositoryTree, options: &[&str]) -> InvocationOutcome {
     let all = ["--preset-file", "few.json"].into_iter().chain(options.iter().copied());
-    tree.reading("run", all).run()
+    tree.on_repository("run", all).run()
 }
 
-fn data(tree: &Tree, name: &str) -> String {
+fn data(tree: &RepositoryTree, name: &str) -> String {
     std::fs::read_to_string(tree.work().join("sandbox_data").join(name)).unwrap()
 }
 
-/// A history in our layout, whose ROI and metrics rise.
+/// A history in the current layout, whose ROI and metrics rise.
 fn history(cycles: u32) -> String {
     let levels: Vec<f64> =
         (0..cycles).map(|at| 0.3 + 0.01 * f64::from(at) + 0.005 * f64::from(at * 7 % 5)).collect();
@@ -57,10 +57,10 @@ fn runs_are_cycles_with_metrics_roi_and_a_forecast() {
     let module = &second["modules"][0];
     assert_eq!(module["module"], "prices.py");
     let (roi, raroi) = (module["roi"].as_f64().unwrap(), module["raroi"].as_f64().unwrap());
-    assert!(raroi < roi && roi < 1.0, "division by zero costs: {module}");
+    assert!(raroi < roi && roi < 1.0, "division by zero reduces the ROI: {module}");
     let reliability = second["metrics"]["reliability"].as_f64().unwrap();
     assert!((0.3..1.0).contains(&reliability), "{reliability}");
-    // What was not measured has a reason and no value.
+    // A metric that was not measured has a reason and no value.
     assert!(second["unavailable"]["patch_complexity"].as_str().unwrap().contains("no patch"));
     assert_eq!(second["metrics"]["patch_complexity"], Value::Null);
     assert!(second["forecast"]["model"].is_string() && second["scenarios"].as_array().unwrap().len() >= 2);
@@ -70,14 +70,20 @@ fn runs_are_cycles_with_metrics_roi_and_a_forecast() {
     let logged = std::fs::read_to_string(tree.work().join("forecasts.jsonl")).unwrap();
     assert_eq!(logged.lines().count(), 2);
     assert!(tree.work().join("sandbox_data/metrics.db").is_file());
-    tree.menace(["roi", "forecast"]).run().success().shows(&["Predicted ROI: 0.", "model"]);
-    tree.menace(["roi", "rank"]).run().success().shows(&["prices.py"]);
+    tree.menace(["roi", "forecast"]).run().success().stdout_contains(&["Predicted ROI: 0.", "model"]);
+    tree.menace(["roi", "rank"]).run().success().stdout_contains(&["prices.py"]);
     let shown = run(&tree, &[]).exits_with(1);
-    shown.shows(&["Metrics", "unavailable: no patch was made", "ROI by module", "Next ROI", "in cycle 3"]);
+    shown.stdout_contains(&[
+        "Metrics",
+        "unavailable: no patch was made",
+        "ROI by module",
+        "Next ROI",
+        "in cycle 3",
+    ]);
 }
 
 #[test]
-fn some_modules_alone_are_not_kept() {
+fn a_run_of_selected_modules_is_not_recorded() {
     let tree = tree();
     let report = run(&tree, &["--json", "--modules", "prices.py"]).exits_with(1).json();
     assert!(report["roi"]["roi"].is_number() && report["roi"]["forecast"].is_null());
@@ -85,8 +91,8 @@ fn some_modules_alone_are_not_kept() {
 }
 
 #[test]
-fn histories_are_asked_also_those_of_the_first_editions() {
-    let tree = Tree::new();
+fn histories_are_queried_including_those_of_the_first_editions() {
+    let tree = RepositoryTree::new();
     tree.write_in_work("ours.json", history(30));
     tree.write_in_work(
         "run1/roi_history.json",
@@ -103,21 +109,24 @@ fn histories_are_asked_also_those_of_the_first_editions() {
     assert!(steps.len() == 3 && low < 0.63 && high > 0.6, "{forecast}");
     assert!(forecast["beats_last_value_by"].as_f64().unwrap() > 0.0, "{forecast}");
     let ranked = tree.menace(["roi", "rank", "ours.json", "--json"]).run().success().json();
-    assert_eq!(ranked["modules"][0]["name"], "a.py", "b.py is worth more and cannot be relied on: {ranked}");
+    assert_eq!(ranked["modules"][0]["name"], "a.py", "b.py has a higher ROI but is less reliable: {ranked}");
     let reliable =
         tree.menace(["roi", "reliability", "run1", "--metric", "security_score", "--json"]).run().success();
     assert!(reliable.json()["reliability"].as_f64().unwrap() > 0.9);
     tree.menace(["roi", "predict-metric", "run1", "security_score"])
         .run()
         .success()
-        .shows(&["Predicted security_score"]);
+        .stdout_contains(&["Predicted security_score"]);
     let ranks = tree.menace(["rank-scenarios", "run1"]).run().success().stdout;
     assert!(ranks.find("scenario_a") < ranks.find("scenario_b") && ranks.contains("0.82"), "{ranks}");
     let ranks = tree.menace(["rank-scenario-synergy", "run1", "--metric", "revenue"]).run().success().stdout;
     assert!(ranks.find("scenario_b") < ranks.find("scenario_a"), "{ranks}");
-    tree.menace(["rank-synergy", "run1", "run1/roi_history.json"]).run().success().shows(&["scenario_a"]);
+    tree.menace(["rank-synergy", "run1", "run1/roi_history.json"])
+        .run()
+        .success()
+        .stdout_contains(&["scenario_a"]);
     let drawn = tree.menace(["synergy-metrics", "--file", "run1", "--window", "4", "--plot"]).run().success();
-    drawn.shows(&["synergy_roi", "-0.300", "│", "too few"]);
+    drawn.stdout_contains(&["synergy_roi", "-0.300", "│", "too few"]);
     tree.menace(["synergy-metrics", "--file", "run1", "--plot", "bars.svg"]).run().success();
     assert!(std::fs::read_to_string(tree.work().join("bars.svg")).unwrap().contains("<rect"));
     tree.menace(["synergy-metrics", "--file", "run1", "--plot", "bars.png"]).run().success();
@@ -125,45 +134,51 @@ fn histories_are_asked_also_those_of_the_first_editions() {
     tree.menace(["synergy-metrics", "--file", "run1", "--plot", "bars.gif"])
         .run()
         .exits_with(2)
-        .says(&[".svg or .png"]);
+        .stderr_contains(&[".svg or .png"]);
 }
 
 #[test]
-fn what_is_no_history_is_named_with_what_is_wrong() {
-    let tree = Tree::new();
+fn an_invalid_history_is_named_with_its_error() {
+    let tree = RepositoryTree::new();
     for (text, problem) in [
-        (r#"{"roi_history": [0.1, "#, "cut off"),
+        (r#"{"roi_history": [0.1, "#, "truncated"),
         (r#"{"roi_history": [0.1, NaN]}"#, "NaN"),
-        (r#"{"name": "a package"}"#, "no history of ROI"),
+        (r#"{"name": "a package"}"#, "not an ROI history"),
         (r#"{"version": 7, "roi_levels": []}"#, "version 7"),
     ] {
         tree.write_in_work("h.json", text);
-        tree.menace(["roi", "forecast", "h.json"]).run().exits_with(2).says(&["h.json", problem, "\nhint: "]);
+        tree.menace(["roi", "forecast", "h.json"])
+            .run()
+            .exits_with(2)
+            .stderr_contains(&["h.json", problem, "\nhint: "]);
     }
     tree.write_in_work("h.json", r#"{"roi_history": []}"#);
-    tree.menace(["roi", "forecast", "h.json"]).run().exits_with(2).says(&["no values to continue"]);
+    tree.menace(["roi", "forecast", "h.json"])
+        .run()
+        .exits_with(2)
+        .stderr_contains(&["no values to continue"]);
     tree.write_in_work("h.json", r#"{"roi_history": [0.5]}"#);
-    tree.menace(["roi", "forecast", "h.json"]).run().success().shows(&[
+    tree.menace(["roi", "forecast", "h.json"]).run().success().stdout_contains(&[
         "0.500",
         "there is one value",
         "last value",
     ]);
-    tree.menace(["roi", "forecast", "missing.json"]).run().exits_with(2).says(&["missing.json"]);
+    tree.menace(["roi", "forecast", "missing.json"]).run().exits_with(2).stderr_contains(&["missing.json"]);
     tree.menace(["roi", "predict-metric", "h.json", "luck"])
         .run()
         .exits_with(2)
-        .says(&["luck cannot be forecast"]);
+        .stderr_contains(&["luck cannot be forecast"]);
     tree.menace(["synergy-metrics", "--file", "h.json"])
         .run()
         .exits_with(2)
-        .says(&["menace workflows run measures it"]);
+        .stderr_contains(&["menace workflows run measures it"]);
 }
 
 #[test]
-fn a_history_that_cannot_be_read_is_kept_beside_the_new_one() {
+fn an_unreadable_history_is_kept_beside_the_new_one() {
     let tree = tree();
     tree.write_in_work("sandbox_data/roi_history.json", "{ half of it");
-    run(&tree, &[]).exits_with(1).says(&["roi_history.json cannot be used", "roi_history.json.1"]);
+    run(&tree, &[]).exits_with(1).stderr_contains(&["roi_history.json cannot be used", "roi_history.json.1"]);
     assert_eq!(data(&tree, "roi_history.json.1"), "{ half of it");
     assert!(data(&tree, "roi_history.json").contains("\"version\":1"));
 }
@@ -194,8 +209,8 @@ fn plugins_measure_in_a_sandbox_and_broken_ones_are_left_out() {
     tree.write_in_work("metrics.yaml", "plugin_dirs:\n  - plugins\nextra_metrics:\n  customers: 12\n");
     let all = ["--preset-file", "few.json", "--json"];
     let outcome =
-        tree.reading("run", all).variable("SANDBOX_METRICS_FILE", "metrics.yaml").run().exits_with(1);
-    outcome.says(&[
+        tree.on_repository("run", all).variable("SANDBOX_METRICS_FILE", "metrics.yaml").run().exits_with(1);
+    outcome.stderr_contains(&[
         "raises.py is left out",
         "ZeroDivisionError",
         "text.py is left out",
@@ -208,8 +223,8 @@ fn plugins_measure_in_a_sandbox_and_broken_ones_are_left_out() {
         "{metrics}"
     );
     tree.write_in_work("metrics.yaml", "plugin_dir: plugins\n");
-    let wrong = tree.reading("run", all).variable("SANDBOX_METRICS_FILE", "metrics.yaml").run();
-    wrong.exits_with(2).says(&["metrics.yaml", "plugin_dir"]);
+    let wrong = tree.on_repository("run", all).variable("SANDBOX_METRICS_FILE", "metrics.yaml").run();
+    wrong.exits_with(2).stderr_contains(&["metrics.yaml", "plugin_dir"]);
 }
 
 #[test]
@@ -217,7 +232,7 @@ fn a_profile_decides_what_counts_and_vetoes() {
     let tree = tree();
     tree.write_in_work("profile.yaml", "weights: {reliability: 1.0}\nvetoes:\n  reliability: {min: 0.99}\n");
     let with = |profile: &str| {
-        tree.reading("run", ["--preset-file", "few.json", "--json"])
+        tree.on_repository("run", ["--preset-file", "few.json", "--json"])
             .variable("SANDBOX_ROI_PROFILE", profile)
             .run()
     };
@@ -226,13 +241,13 @@ fn a_profile_decides_what_counts_and_vetoes() {
     assert_eq!(module["roi"], json!(-1.0));
     assert!(module["vetoes"][0].as_str().unwrap().contains("is below 0.99"), "{module}");
     tree.write_in_work("wrong.yaml", "weights: {reliability: -1.0}\n");
-    with("wrong.yaml").exits_with(2).says(&["wrong.yaml", "the weight of reliability"]);
-    with("missing.yaml").exits_with(2).says(&["missing.yaml"]);
+    with("wrong.yaml").exits_with(2).stderr_contains(&["wrong.yaml", "the weight of reliability"]);
+    with("missing.yaml").exits_with(2).stderr_contains(&["missing.yaml"]);
 }
 
 #[test]
 fn weights_are_shown_changed_and_remembered() {
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let shown = tree.menace(["synergy", "show", "--json"]).run().success().json();
     assert_eq!(shown["weights"].as_object().unwrap().len(), 7);
     tree.write_in_work("mine.json", r#"{"roi": 2.5}"#);
@@ -242,13 +257,16 @@ fn weights_are_shown_changed_and_remembered() {
     let overridden = tree.menace(["synergy", "show", "--json"]).variable("SYNERGY_WEIGHT_ROI", "0.5").run();
     assert_eq!(overridden.success().json()["weights"]["roi"], json!(0.5));
     let wrong = tree.menace(["synergy", "show"]).variable("SYNERGY_WEIGHT_ROI", "11").run();
-    wrong.exits_with(2).says(&["SYNERGY_WEIGHT_ROI is 11"]);
+    wrong.exits_with(2).stderr_contains(&["SYNERGY_WEIGHT_ROI is 11"]);
     tree.menace(["synergy", "reset"]).run().success();
     let past = tree.menace(["synergy", "history", "--json"]).run().success().json();
     let by: Vec<&Value> = past["history"].as_array().unwrap().iter().map(|line| &line["by"]).collect();
     assert_eq!(by, ["import", "reset"]);
     tree.write_in_work("mine.json", r#"{"luck": 1}"#);
-    tree.menace(["synergy", "import", "mine.json"]).run().exits_with(2).says(&["luck: 1 is no weight"]);
+    tree.menace(["synergy", "import", "mine.json"])
+        .run()
+        .exits_with(2)
+        .stderr_contains(&["luck: 1 is no weight"]);
     let synergy: Vec<Value> = (0..12)
         .map(|at| json!({"synergy_roi": f64::from(at * at % 7), "synergy_resilience": f64::from(at % 3)}))
         .collect();
@@ -259,12 +277,18 @@ fn weights_are_shown_changed_and_remembered() {
 }
 
 #[test]
-fn the_truth_is_learned_from_enough_cycles() {
-    let tree = Tree::new();
+fn the_truth_adapter_is_trained_from_enough_cycles() {
+    let tree = RepositoryTree::new();
     tree.write_in_work("long.json", history(60));
     tree.write_in_work("short.json", history(5));
-    tree.menace(["truth", "retrain", "short.json"]).run().exits_with(2).says(&["4 pairs are too few"]);
-    tree.menace(["truth", "show", "long.json"]).run().exits_with(2).says(&["menace truth retrain makes it"]);
+    tree.menace(["truth", "retrain", "short.json"])
+        .run()
+        .exits_with(2)
+        .stderr_contains(&["4 pairs are too few"]);
+    tree.menace(["truth", "show", "long.json"])
+        .run()
+        .exits_with(2)
+        .stderr_contains(&["menace truth retrain makes it"]);
     let learned = tree.menace(["truth", "retrain", "long.json", "--json"]).run().success().json();
     assert!(learned["validation_error"].as_f64() < learned["mean_error"].as_f64(), "{learned}");
     let shown = tree.menace(["truth", "show", "long.json", "--json"]).run().success().json();
@@ -272,8 +296,8 @@ fn the_truth_is_learned_from_enough_cycles() {
 }
 
 #[test]
-fn a_change_of_a_workflow_is_felt_by_those_that_share_modules() {
-    let tree = Tree::with(&[
+fn a_workflow_change_affects_workflows_that_share_modules() {
+    let tree = RepositoryTree::with(&[
         ("core.py", "def base():\n    return 1\n"),
         ("cart.py", "import core\n\n\ndef add():\n    return core.base()\n"),
     ]);
@@ -288,14 +312,14 @@ fn a_change_of_a_workflow_is_felt_by_those_that_share_modules() {
     tree.menace(["workflows", "impact", "sell", &repository])
         .run()
         .exits_with(2)
-        .says(&["no workflow 'sell'"]);
+        .stderr_contains(&["no workflow 'sell'"]);
 }
 
 #[test]
 fn borderline_modules_get_a_small_run_of_their_own() {
     let tree = tree();
     let report = tree
-        .reading("run", ["--preset-file", "few.json", "--runs", "3", "--json"])
+        .on_repository("run", ["--preset-file", "few.json", "--runs", "3", "--json"])
         .variable("MICROPILOT_MODE", "auto")
         .variable("BORDERLINE_RAROI_THRESHOLD", "0.99")
         .variable("SANDBOX_RESOURCE_DB", "resources.db")
@@ -303,7 +327,7 @@ fn borderline_modules_get_a_small_run_of_their_own() {
         .exits_with(1)
         .json();
     let last = &report["runs"][2]["roi"]["modules"][0];
-    assert_eq!(last["borderline"], "terminated", "nothing has a RAROI of 0.99: {last}");
+    assert_eq!(last["borderline"], "terminated", "no module has a RAROI of 0.99: {last}");
     let lines = data(&tree, "borderline_bucket.jsonl");
     assert!(
         lines.contains(r#""status":"candidate""#) && lines.contains(r#""status":"terminated""#),
@@ -311,5 +335,5 @@ fn borderline_modules_get_a_small_run_of_their_own() {
     );
     assert!(tree.work().join("resources.db").is_file());
     let kept: Value = serde_json::from_str(&data(&tree, "roi_history.json")).unwrap();
-    assert_eq!(kept["cycles"].as_array().unwrap().len(), 3, "a small run is no cycle");
+    assert_eq!(kept["cycles"].as_array().unwrap().len(), 3, "a borderline run must not count as a cycle");
 }

@@ -1,15 +1,15 @@
-//! Wrong usage ends with code 2 and says on stderr what would be right.
+//! Wrong usage exits with code 2 and explains the correct usage on stderr.
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 
 fn check(arguments: &[&str], expected: &[&str]) {
-    let outcome = Tree::new().menace(arguments.iter().copied()).run().exits_with(2);
+    let outcome = RepositoryTree::new().menace(arguments.iter().copied()).run().exits_with(2);
     assert_eq!(outcome.stdout, "", "stdout is for data");
-    outcome.says(expected);
+    outcome.stderr_contains(expected);
 }
 
 #[test]
-fn unknown_words_are_answered_with_what_is_known() {
+fn unknown_arguments_are_answered_with_the_valid_ones() {
     check(&["sacn"], &["scan"]);
     check(&["scan", "--jsn"], &["--json"]);
     check(&["map", "--algorithm", "kmeans"], &["kmeans", "louvain", "greedy", "label", "hdbscan"]);
@@ -30,8 +30,8 @@ fn a_repository_must_exist() {
 }
 
 #[test]
-fn a_cause_is_said_once_and_the_hint_stands_alone() {
-    let outcome = Tree::new().menace(["scan", "/nonexistent"]).run().exits_with(2);
+fn a_cause_is_printed_once_and_the_hint_on_its_own_line() {
+    let outcome = RepositoryTree::new().menace(["scan", "/nonexistent"]).run().exits_with(2);
     assert_eq!(outcome.stderr.matches("No such file or directory").count(), 1, "{}", outcome.stderr);
     let last = outcome.stderr.lines().last().unwrap();
     assert!(last.starts_with("hint: ") && !last.contains("os error"), "{last}");
@@ -39,11 +39,11 @@ fn a_cause_is_said_once_and_the_hint_stands_alone() {
 
 #[test]
 fn a_repository_must_be_a_directory() {
-    let tree = Tree::with(&[("cart.py", "x = 1\n")]);
+    let tree = RepositoryTree::with(&[("cart.py", "x = 1\n")]);
     for command in ["scan", "orphans", "map"] {
         let file = tree.repository().join("cart.py");
         let outcome = tree.menace([command]).arguments([file]).run().exits_with(2);
-        outcome.says(&["cart.py", "not a directory", "\nhint: "]);
+        outcome.stderr_contains(&["cart.py", "not a directory", "\nhint: "]);
         assert_eq!(outcome.stdout, "");
     }
 }
@@ -59,7 +59,7 @@ fn shares_and_globs_are_checked() {
 #[test]
 fn help_and_version_are_data() {
     for arguments in [&["--help"][..], &["--version"], &["scan", "--help"], &["help", "orphans"]] {
-        let outcome = Tree::new().menace(arguments.iter().copied()).run().success();
+        let outcome = RepositoryTree::new().menace(arguments.iter().copied()).run().success();
         assert_eq!(outcome.stderr, "");
         assert!(outcome.stdout.contains("menace"), "{arguments:?}: {}", outcome.stdout);
     }
@@ -67,7 +67,7 @@ fn help_and_version_are_data() {
 
 #[test]
 fn exit_codes_are_documented() {
-    let outcome = Tree::new().menace(["--help"]).run().success();
+    let outcome = RepositoryTree::new().menace(["--help"]).run().success();
     let codes = ["0 done", "1 found", "2 wrong usage", "3 the environment", "4 interrupted", "70 our bug"];
     for code in codes {
         assert!(outcome.stdout.replace('\n', " ").contains(code), "{code:?} in {}", outcome.stdout);
@@ -79,19 +79,22 @@ fn completions_are_scripts_for_the_named_shell() {
     for (shell, expected) in
         [("bash", "complete"), ("zsh", "#compdef menace"), ("fish", "complete -c menace")]
     {
-        let outcome = Tree::new().menace(["completions", shell]).run().success();
+        let outcome = RepositoryTree::new().menace(["completions", shell]).run().success();
         assert!(outcome.stdout.contains(expected), "{shell}");
-        assert!(outcome.stdout.contains("max-recursion-depth"), "{shell} knows the settings");
+        assert!(
+            outcome.stdout.contains("max-recursion-depth"),
+            "completions for {shell} contain the settings"
+        );
         assert_eq!(outcome.stderr, "");
     }
 }
 
 #[test]
 fn a_directory_that_cannot_be_written_is_the_environments_fault() {
-    let tree = Tree::with(&[("cart.py", "x = 1\n")]);
+    let tree = RepositoryTree::with(&[("cart.py", "x = 1\n")]);
     tree.write_in_work("occupied", "a file\n");
     for command in ["orphans", "map"] {
-        let outcome = tree.reading(command, ["--data-dir", "occupied/below"]).run().exits_with(3);
-        outcome.says(&["occupied/below", "hint: "]);
+        let outcome = tree.on_repository(command, ["--data-dir", "occupied/below"]).run().exits_with(3);
+        outcome.stderr_contains(&["occupied/below", "hint: "]);
     }
 }

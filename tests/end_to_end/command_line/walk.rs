@@ -1,20 +1,20 @@
-//! Which files are read.
+//! File discovery: excluded, ignored and hidden files.
 
-use menace_tests::{Invocation, Tree};
+use menace_tests::{MenaceInvocation, RepositoryTree};
 
-fn paths(invocation: Invocation) -> Vec<String> {
+fn paths(invocation: MenaceInvocation) -> Vec<String> {
     let inventory = invocation.run().success().json();
     let modules = inventory["modules"].as_array().unwrap().iter();
     modules.map(|module| module["path"].as_str().unwrap().to_owned()).collect()
 }
 
-fn scan(tree: &Tree) -> Invocation {
-    tree.reading("scan", ["--json", "--no-cache"])
+fn scan(tree: &RepositoryTree) -> MenaceInvocation {
+    tree.on_repository("scan", ["--json", "--no-cache"])
 }
 
 #[test]
 fn excluded_directories_are_not_entered() {
-    let tree = Tree::with(&[
+    let tree = RepositoryTree::with(&[
         ("keep.py", ""),
         ("vendor/a.py", ""),
         ("pkg/vendor/b.py", ""),
@@ -31,7 +31,8 @@ fn excluded_directories_are_not_entered() {
 
 #[test]
 fn globs_are_over_relative_paths() {
-    let tree = Tree::with(&[("a/x.py", ""), ("a/b/y.py", ""), ("z_test.py", ""), ("a/z_test.py", "")]);
+    let tree =
+        RepositoryTree::with(&[("a/x.py", ""), ("a/b/y.py", ""), ("z_test.py", ""), ("a/z_test.py", "")]);
     let check = |glob: &str, expected: &[&str]| {
         assert_eq!(paths(scan(&tree).arguments(["--exclude", glob])), expected, "{glob}");
     };
@@ -44,14 +45,14 @@ fn globs_are_over_relative_paths() {
 
 #[test]
 fn flags_and_variables_add_up() {
-    let tree = Tree::with(&[("a.py", ""), ("b/b.py", ""), ("c/c.py", "")]);
+    let tree = RepositoryTree::with(&[("a.py", ""), ("b/b.py", ""), ("c/c.py", "")]);
     let both = scan(&tree).arguments(["--exclude", "b"]).variable("SANDBOX_EXCLUDE_DIRS", "c");
     assert_eq!(paths(both), ["a.py"]);
 }
 
 #[test]
 fn gitignore_counts_without_git() {
-    let tree = Tree::with(&[
+    let tree = RepositoryTree::with(&[
         (".gitignore", "/build/\n*_pb2.py\n!keep_pb2.py\n"),
         ("build/a.py", ""),
         ("pkg/build/b.py", ""),
@@ -65,8 +66,8 @@ fn gitignore_counts_without_git() {
 }
 
 #[test]
-fn virtual_environments_are_skipped_whatever_they_are_called() {
-    let tree = Tree::with(&[
+fn virtual_environments_are_skipped_by_any_name() {
+    let tree = RepositoryTree::with(&[
         ("a.py", ""),
         ("my-env/pyvenv.cfg", "home = /usr/bin\n"),
         ("my-env/lib/python3.13/site-packages/x.py", ""),
@@ -83,20 +84,21 @@ fn virtual_environments_are_skipped_whatever_they_are_called() {
 
 #[test]
 fn hidden_directories_are_skipped() {
-    let tree = Tree::with(&[(".tox/a.py", ""), (".git/b.py", ""), ("pkg/.cache/c.py", ""), ("d.py", "")]);
+    let tree =
+        RepositoryTree::with(&[(".tox/a.py", ""), (".git/b.py", ""), ("pkg/.cache/c.py", ""), ("d.py", "")]);
     assert_eq!(paths(scan(&tree)), ["d.py"]);
 }
 
 #[test]
 fn a_hidden_root_is_read() {
-    let tree = Tree::with(&[(".work/a.py", "x = 1\n")]);
+    let tree = RepositoryTree::with(&[(".work/a.py", "x = 1\n")]);
     let invocation = tree.menace(["scan", "../repository/.work", "--json"]);
     assert_eq!(paths(invocation), ["a.py"]);
 }
 
 #[test]
 fn only_python_is_read() {
-    let tree = Tree::with(&[
+    let tree = RepositoryTree::with(&[
         ("a.py", ""),
         ("window.pyw", ""),
         ("b.pyi", ""),

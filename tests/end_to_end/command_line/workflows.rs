@@ -1,6 +1,6 @@
-//! Workflows: stored, run in scenarios, and together.
+//! Workflows: stored, run under scenarios, and combined.
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::{Value, json};
 
 const SHOP: &str = r#"
@@ -36,11 +36,11 @@ def online(name: str) -> str:
     return "reached"
 "#;
 
-fn tree() -> Tree {
-    Tree::with(&[("shop.py", SHOP)])
+fn tree() -> RepositoryTree {
+    RepositoryTree::with(&[("shop.py", SHOP)])
 }
 
-fn repository(tree: &Tree) -> String {
+fn repository(tree: &RepositoryTree) -> String {
     tree.repository().display().to_string()
 }
 
@@ -55,13 +55,13 @@ fn workflows_are_stored_by_name_and_number() {
     assert_eq!(listed["workflows"][0]["name"], "buy");
     assert_eq!(tree.menace(["workflows", "show", &id, "--json"]).run().success().json(), added.json());
     let twice = tree.menace(["workflows", "add", "buy", "shop:add"]).run().exits_with(2);
-    assert!(twice.stderr.contains("already a workflow buy"), "{}", twice.stderr);
+    assert!(twice.stderr.contains("workflow buy already exists"), "{}", twice.stderr);
     tree.menace(["workflows", "rm", "buy"]).run().success();
     assert!(tree.menace(["workflows", "show", "buy"]).run().exits_with(2).stderr.contains("no workflow buy"));
 }
 
 #[test]
-fn five_scenarios_are_compared_with_nothing_and_the_worst_is_marked() {
+fn five_scenarios_are_compared_with_no_op_steps_and_the_worst_is_marked() {
     let tree = tree();
     tree.menace(["workflows", "add", "buy", "shop:add", "shop:checkout"]).run().success();
     let repo = repository(&tree);
@@ -75,7 +75,7 @@ fn five_scenarios_are_compared_with_nothing_and_the_worst_is_marked() {
     assert_eq!(names, ["normal", "concurrency_spike", "hostile_input", "schema_drift", "flaky_upstream"]);
     assert_eq!(rows[0]["robustness"], 1.0);
     assert!(rows[0]["roi_delta"].as_f64().unwrap() > 0.9, "{}", rows[0]);
-    // Nothing is earned when the steps are replaced by nothing, and it still costs.
+    // Steps that are replaced by no-ops have no return, and still have a cost.
     let off = rows[0]["roi_off"].as_f64().unwrap();
     assert!((-0.5..0.0).contains(&off), "{off}");
     assert_eq!(report["worst_scenario"], "schema_drift");
@@ -85,7 +85,7 @@ fn five_scenarios_are_compared_with_nothing_and_the_worst_is_marked() {
     let worst: Vec<&str> = shown.stdout.lines().filter(|line| line.contains("<== WORST")).collect();
     assert!(worst.len() == 1 && worst[0].contains("schema_drift"), "{}", shown.stdout);
     let unknown = tree.menace(["run-scenarios", "shop:buy", "--repo", &repo]).run().exits_with(2);
-    assert!(unknown.stderr.contains("there is no shop:buy"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no section shop:buy"), "{}", unknown.stderr);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_trajectory_has_five_stages_in_order() {
     let names: Vec<&str> = stages.iter().map(|row| row["stage"].as_str().unwrap()).collect();
     assert_eq!(names, ["normal", "high_latency", "resource_strain", "schema_drift", "chaotic_failure"]);
     assert_eq!((&stages[0]["resilience"], &stages[0]["stability"]), (&json!(1.0), &json!(1.0)));
-    // What starves a machine is done to workflows, too.
+    // Resource strain applies to workflows, too.
     assert!(stages[2]["roi"].is_number() && stages[2]["void_reason"].is_null(), "{}", stages[2]);
     let drift = &stages[3];
     assert!(drift["resilience"].as_f64().unwrap() < 1.0, "{drift}");
@@ -115,7 +115,7 @@ fn the_trajectory_has_five_stages_in_order() {
 }
 
 #[test]
-fn steps_share_what_they_change_and_find_what_was_prepared() {
+fn steps_share_state_and_find_prepared_files() {
     let tree = tree();
     let repo = repository(&tree);
     let run = |workflow: &str, more: &[&str]| -> Value {
@@ -147,7 +147,7 @@ fn steps_share_what_they_change_and_find_what_was_prepared() {
 }
 
 #[test]
-fn all_workflows_are_run_together_and_without_any_they_are_built() {
+fn all_workflows_run_together_and_are_generated_if_missing() {
     let tree = tree();
     let repo = repository(&tree);
     let run = |more: &[&str]| -> Vec<String> {
@@ -169,7 +169,7 @@ fn all_workflows_are_run_together_and_without_any_they_are_built() {
 fn every_metric_is_compared_together_and_alone_and_under_scenarios() {
     let drifting = "def area(record: dict) -> int:\n    return record['width'] * record['height']\n";
     let risky = "import pickle\n\n\ndef load(data: bytes) -> int:\n    return len(data)\n\n\ndef raw(data):\n    return pickle.loads(data)\n";
-    let tree = Tree::with(&[("area.py", drifting), ("risky.py", risky)]);
+    let tree = RepositoryTree::with(&[("area.py", drifting), ("risky.py", risky)]);
     let repo = repository(&tree);
     let arguments = ["workflows", "run", "area:area,risky:load", "--repo", &repo, "--times", "6"];
     let more = ["--scenario", "hostile_input", "--scenario", "user_misuse", "--json"];
@@ -187,7 +187,10 @@ fn every_metric_is_compared_together_and_alone_and_under_scenarios() {
     }
     let under: Vec<&String> = row["scenario_synergy"].as_object().unwrap().keys().collect();
     assert_eq!(under, ["hostile_input", "normal", "user_misuse"]);
-    assert!(row["scenario_synergy"]["normal"]["synergy_security_score"].is_null(), "code is the same there");
+    assert!(
+        row["scenario_synergy"]["normal"]["synergy_security_score"].is_null(),
+        "static metrics do not depend on the scenario"
+    );
     let ranks = tree.menace(["rank-scenario-synergy", "sandbox_data", "--metric", "revenue", "--json"]).run();
     assert_eq!(ranks.success().json()["scenarios"].as_array().unwrap().len(), 3);
     tree.menace(["rank-synergy", "sandbox_data", "--metric", "security_score"]).run().success();

@@ -1,4 +1,4 @@
-//! Files whose content or name is no Python at all.
+//! Files whose content or name is not valid Python.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ use super::{diagnostics_of, module, survive, tree};
 fn a_file_that_is_too_large_is_refused() {
     let tree = tree();
     let path = tree.write("huge.py", "");
-    // A sparse file takes no room on the disk.
+    // A sparse file takes no space on the disk.
     File::options().write(true).open(path).unwrap().set_len(40 * 1024 * 1024).unwrap();
     let found = diagnostics_of(&survive(&tree), "huge.py");
     assert_eq!(found.len(), 1, "{found:?}");
@@ -18,7 +18,7 @@ fn a_file_that_is_too_large_is_refused() {
 }
 
 #[test]
-fn zero_bytes_are_diagnosed_and_what_is_around_them_is_read() {
+fn zero_bytes_are_diagnosed_and_the_rest_is_read() {
     let tree = tree();
     tree.write("zeros.py", b"def before(): ...\n\0\0\0\ndef after(): ...\n");
     tree.write("only_zeros.py", [0; 10_000]);
@@ -43,7 +43,7 @@ fn binary_files_have_few_diagnostics() {
 }
 
 #[test]
-fn names_that_are_no_text_are_listed_all_the_same() {
+fn file_names_that_are_not_utf8_are_listed() {
     let tree = tree();
     for name in [&b"caf\xe9.py"[..], b"caf\xe8.py", b"\xff/\xfe.py"] {
         let path = tree.repository().join(OsStr::from_bytes(name));
@@ -55,7 +55,7 @@ fn names_that_are_no_text_are_listed_all_the_same() {
 }
 
 #[test]
-fn names_with_odd_letters_are_listed_as_they_are() {
+fn file_names_with_special_characters_are_listed() {
     let tree = tree();
     let names =
         ["a\nb.py", "a\"b'.py", "a b.py", "🛒.py", "-rf.py", "a\\b.py", "a\u{1b}[31m.py", "%s{}.py", ".py"];
@@ -66,10 +66,10 @@ fn names_with_odd_letters_are_listed_as_they_are() {
     for name in &names[..names.len() - 1] {
         assert!(module(&inventory, name).is_some(), "{name:?}");
     }
-    let printed = tree.reading("scan", ["--top", "0"]).run().success();
+    let printed = tree.on_repository("scan", ["--top", "0"]).run().success();
     assert!(
         !printed.stdout.contains('\u{1b}'),
-        "a file name must not steer the terminal:\n{}",
+        "a file name must not send escape sequences to the terminal:\n{}",
         printed.stdout
     );
 }

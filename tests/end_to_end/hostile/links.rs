@@ -1,4 +1,4 @@
-//! Links that lead nowhere or in circles, and things that are called like files and are none.
+//! Dangling and circular links, and pipes, devices and directories with the names of files.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ fn make_pipe(path: &Path) {
 }
 
 #[test]
-fn loops_of_directories_end() {
+fn directory_loops_terminate() {
     let tree = tree();
     let root = tree.repository();
     tree.write("a/b/deep.py", "x = 1\n");
@@ -40,7 +40,7 @@ fn a_link_to_a_file_is_read_like_the_file() {
 }
 
 #[test]
-fn links_that_lead_nowhere_are_said() {
+fn dangling_links_are_diagnosed() {
     let tree = tree();
     symlink("/nonexistent", tree.repository().join("gone.py")).unwrap();
     symlink("itself.py", tree.repository().join("itself.py")).unwrap();
@@ -49,7 +49,7 @@ fn links_that_lead_nowhere_are_said() {
     for path in ["gone.py", "itself.py"] {
         assert_eq!(diagnostics_of(&inventory, path).len(), 1, "{path}: {}", inventory["diagnostics"]);
     }
-    assert!(diagnostics_of(&inventory, "gone").is_empty(), "nobody said that it is Python");
+    assert!(diagnostics_of(&inventory, "gone").is_empty(), "a link without a .py suffix is not diagnosed");
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn pipes_in_the_place_of_project_files_are_not_waited_for() {
     }
 }
 
-/// What such a file ignores is not known, so the directory may be left out, or the scan refused with a reason.
+/// The ignore rules cannot be read, so the directory may be skipped, or the scan refused with a reason.
 #[test]
 fn a_pipe_in_the_place_of_gitignore_is_not_waited_for() {
     let tree = tree();
@@ -90,9 +90,9 @@ fn a_pipe_in_the_place_of_gitignore_is_not_waited_for() {
     make_pipe(&tree.repository().join("below/.gitignore"));
     survive(&tree);
     make_pipe(&tree.repository().join(".gitignore"));
-    let outcome = tree.reading("scan", ["--json"]).wall_limit(WALL_LIMIT).run();
+    let outcome = tree.on_repository("scan", ["--json"]).wall_limit(WALL_LIMIT).run();
     assert!(outcome.code == Some(0) || outcome.code == Some(3), "{outcome:?}");
-    outcome.says(&[".gitignore"]);
+    outcome.stderr_contains(&[".gitignore"]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Too many of something harmless.
+//! Very large numbers of harmless items.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Trees that somebody made to hurt: a scan of them ends in time, does not crash, and still reads the healthy file.
+//! Malicious trees: a scan of them ends in time, does not crash, and still reads the healthy file.
 
 mod files;
 mod links;
@@ -7,25 +7,25 @@ mod nesting;
 
 use std::time::Duration;
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::Value;
 
 /// Generous for an unoptimised build on a busy machine; a scan that hangs takes longer than any limit.
 const WALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// A repository with one healthy file.
-fn tree() -> Tree {
-    Tree::with(&[("fine.py", "def fine(a):\n    return a.b\n")])
+fn tree() -> RepositoryTree {
+    RepositoryTree::with(&[("fine.py", "def fine(a):\n    return a.b\n")])
 }
 
 /// Scans it, with a cache and again from the cache, and finds the healthy file both times.
 #[track_caller]
-fn survive(tree: &Tree) -> Value {
-    let scan = || tree.reading("scan", ["--json"]).wall_limit(WALL_LIMIT).run().success().json();
+fn survive(tree: &RepositoryTree) -> Value {
+    let scan = || tree.on_repository("scan", ["--json"]).wall_limit(WALL_LIMIT).run().success().json();
     let first = scan();
     let again = scan();
     for key in ["modules", "cycles", "orphans", "diagnostics"] {
-        assert!(first[key] == again[key], "{key} is different the second time");
+        assert!(first[key] == again[key], "{key} differs in the second scan");
     }
     let fine = module(&first, "fine.py").expect("the healthy file is read");
     assert_eq!(fine["sections"][1]["name"], "fine");

@@ -1,8 +1,8 @@
-//! Trees of expressions and statements that are deeper than any stack.
+//! Expressions and statements nested deeper than any stack.
 
 use super::{diagnostics_of, module, survive, tree};
 
-/// Nobody can parse this: it is refused, and said so.
+/// Asserts that the text is refused with a diagnostic, because it cannot be parsed.
 fn check_refused(text: &str) {
     let tree = tree();
     tree.write("deep.py", text);
@@ -11,7 +11,7 @@ fn check_refused(text: &str) {
     assert!(module(&inventory, "deep.py").is_some());
 }
 
-/// Deep, but not too deep to be tried: whatever comes out of it, it is no crash.
+/// Asserts that the scan does not crash on a text that is deep, but not too deep to be parsed.
 fn check_survived(text: &str) {
     let tree = tree();
     tree.write("deep.py", text);

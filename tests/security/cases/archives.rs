@@ -1,4 +1,4 @@
-//! Archives for a workspace that is shared with the host, where a mistake of unpacking would be one on the host.
+//! Archives for a workspace that is shared with the host, where an unpacking bug would affect the host.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,22 +9,22 @@ use menace_model::sandbox::{SandboxSpec, Workspace};
 use menace_sandbox::Sandbox;
 use tar::{Builder, EntryType, Header};
 
-use crate::directory::Directory;
-use crate::harness::{World, is_alive, read, sh};
+use crate::directory::HostDirectory;
+use crate::harness::{CaseContext, is_alive, read, sh};
 
-/// An entry whose name and link are written as they are given, which the `tar` crate would refuse.
-struct Item {
+/// An entry whose name and link target are written unchecked, which the `tar` crate would refuse.
+struct RawArchiveEntry {
     name: &'static str,
     kind: EntryType,
     mode: u32,
     link: String,
 }
 
-fn item(name: &'static str, kind: EntryType) -> Item {
-    Item { name, kind, mode: 0o644, link: String::new() }
+fn item(name: &'static str, kind: EntryType) -> RawArchiveEntry {
+    RawArchiveEntry { name, kind, mode: 0o644, link: String::new() }
 }
 
-fn archive(items: &[Item]) -> Vec<u8> {
+fn archive(items: &[RawArchiveEntry]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for item in items {
         let content: &[u8] = if item.kind == EntryType::Regular { b"escaped" } else { b"" };
@@ -45,28 +45,28 @@ fn archive(items: &[Item]) -> Vec<u8> {
     builder.into_inner().unwrap()
 }
 
-async fn put(sandbox: &dyn Sandbox, items: &[Item]) -> bool {
+async fn put(sandbox: &dyn Sandbox, items: &[RawArchiveEntry]) -> bool {
     sandbox.put(Path::new("/workspace/in"), &mut archive(items).as_slice()).await.is_ok()
 }
 
-/// A directory with a part that is shared, and a file beside it that is not.
-async fn shared(world: &World, directory: &Directory) -> Arc<dyn Sandbox> {
+/// Creates a sandbox that shares a part of the directory; a file beside that part is not shared.
+async fn shared(context: &CaseContext, directory: &HostDirectory) -> Arc<dyn Sandbox> {
     let workspace = Workspace::ReadWrite(directory.path().join("shared"));
-    world.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await
+    context.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await
 }
 
-fn outside() -> Directory {
-    Directory::with(&[("shared/in/inside", "inside"), ("outside", "outside")])
+fn outside() -> HostDirectory {
+    HostDirectory::with(&[("shared/in/inside", "inside"), ("outside", "outside")])
 }
 
-pub(crate) async fn archives_do_not_leave_a_shared_workspace(world: &World) {
+pub(crate) async fn archives_do_not_leave_a_shared_workspace(context: &CaseContext) {
     let directory = outside();
     let before = directory.fingerprint();
-    let sandbox = shared(world, &directory).await;
+    let sandbox = shared(context, &directory).await;
     let host_path = directory.path().join("outside").to_str().unwrap().to_owned();
     let file = |name| item(name, EntryType::Regular);
-    let link = |name, to: &str| Item { link: to.to_owned(), ..item(name, EntryType::Symlink) };
-    let hard = |name, to: &str| Item { link: to.to_owned(), ..item(name, EntryType::Link) };
+    let link = |name, to: &str| RawArchiveEntry { link: to.to_owned(), ..item(name, EntryType::Symlink) };
+    let hard = |name, to: &str| RawArchiveEntry { link: to.to_owned(), ..item(name, EntryType::Link) };
     for items in [
         vec![file("../../outside")],
         vec![file("../escaped")],
@@ -88,11 +88,11 @@ pub(crate) async fn archives_do_not_leave_a_shared_workspace(world: &World) {
     is_alive(&*sandbox).await;
 }
 
-pub(crate) async fn archives_make_no_devices(world: &World) {
+pub(crate) async fn archives_make_no_devices(context: &CaseContext) {
     let directory = outside();
-    let sandbox = shared(world, &directory).await;
+    let sandbox = shared(context, &directory).await;
     for kind in [EntryType::Char, EntryType::Block] {
-        // Refusing it and leaving it out are both right.
+        // Refusing it and skipping it are both correct.
         let _either = put(&*sandbox, &[item("device", kind)]).await;
         let outcome = sh(&*sandbox, "test -b in/device || test -c in/device").await;
         assert_eq!(outcome.exit_code, Some(1), "{kind:?}");
@@ -100,11 +100,11 @@ pub(crate) async fn archives_make_no_devices(world: &World) {
     is_alive(&*sandbox).await;
 }
 
-/// The host keeps what the caller of `put` wrote there; a bit that gives its owner's rights to everybody is not kept.
-pub(crate) async fn archives_make_no_setuid_files_on_the_host(world: &World) {
+/// A file that the caller of `put` writes to the host keeps its mode except for the setuid and setgid bits.
+pub(crate) async fn archives_make_no_setuid_files_on_the_host(context: &CaseContext) {
     let directory = outside();
-    let sandbox = shared(world, &directory).await;
-    let setuid = Item { mode: 0o6755, ..item("program", EntryType::Regular) };
+    let sandbox = shared(context, &directory).await;
+    let setuid = RawArchiveEntry { mode: 0o6755, ..item("program", EntryType::Regular) };
     let _either = put(&*sandbox, &[setuid]).await;
     let program = directory.path().join("shared/in/program");
     if let Ok(metadata) = fs::metadata(program) {

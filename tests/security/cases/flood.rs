@@ -1,4 +1,4 @@
-//! Saying more than anybody wants to hear.
+//! Floods of output.
 
 use std::fs;
 use std::io::Read;
@@ -10,15 +10,15 @@ use menace_model::sandbox::ExecRequest;
 use menace_sandbox::Event;
 use menace_tests::menace_binary;
 
-use crate::harness::{PROMPT, World, is_alive, sh};
+use crate::harness::{CaseContext, PROMPT, is_alive, sh};
 use crate::probe::python;
 
-/// The most that a gigabyte of output may cost us in memory.
+/// Most memory that menace may need for a gigabyte of output.
 const COST: u64 = 2 << 20;
-/// How often it is looked at.
+/// Sampling interval.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The most memory of its own that `menace sandbox run` was seen with for a command, and what it printed.
+/// Peak of the anonymous memory of `menace sandbox run` for a command, and its output.
 fn peak_of(runtime: &Path, arguments: &[&str]) -> (u64, serde_json::Value) {
     let mut menace = Command::new(menace_binary())
         .args(["sandbox", "run", "--json", "--"])
@@ -30,8 +30,8 @@ fn peak_of(runtime: &Path, arguments: &[&str]) -> (u64, serde_json::Value) {
         .unwrap();
     let mut stdout = menace.stdout.take().unwrap();
     let reader = std::thread::spawn(move || {
-        // The last thing that it does is to print, and it waits for its reader with what does not fit in a pipe. A
-        // pause after the first byte gives the other thread the time for one more look.
+        // Printing is the last thing that it does, and it blocks on output that does not fit in the pipe. A
+        // pause after the first byte gives the other thread the time for a last sample.
         let mut printed = vec![0; 1];
         stdout.read_exact(&mut printed).unwrap();
         std::thread::sleep(LOOK * 10);
@@ -41,7 +41,7 @@ fn peak_of(runtime: &Path, arguments: &[&str]) -> (u64, serde_json::Value) {
     let mut kibibytes: u64 = 0;
     let status = loop {
         let looked = fs::read_to_string(format!("/proc/{}/status", menace.id())).unwrap_or_default();
-        // Pages of the program itself come and go with the page cache, by megabytes, so they are left out.
+        // Pages of the executable come and go with the page cache, by megabytes, so only RssAnon counts.
         let own = looked.lines().find_map(|line| line.strip_prefix("RssAnon:"));
         let own: u64 = own.map_or(0, |own| own.trim().trim_end_matches(" kB").parse().unwrap());
         kibibytes = kibibytes.max(own);
@@ -55,7 +55,7 @@ fn peak_of(runtime: &Path, arguments: &[&str]) -> (u64, serde_json::Value) {
     (kibibytes << 10, serde_json::from_slice(&printed).unwrap())
 }
 
-pub(crate) async fn a_flood_of_output_costs_no_memory(_world: &World) {
+pub(crate) async fn a_flood_of_output_costs_no_memory(_world: &CaseContext) {
     let runtime = tempfile::tempdir().unwrap();
     let (nothing, _) = peak_of(runtime.path(), &["true"]);
     let (flooded, report) = peak_of(runtime.path(), &["head", "-c", "1G", "/dev/zero"]);
@@ -65,16 +65,16 @@ pub(crate) async fn a_flood_of_output_costs_no_memory(_world: &World) {
     assert!(cost <= COST, "{nothing} bytes without output, {flooded} with a gigabyte: {cost} more");
 }
 
-/// Both streams at once, and nobody reads ahead of a reader that has stopped.
-pub(crate) async fn a_flood_of_output_ends_with_the_timeout(world: &World) {
-    let sandbox = world.sandbox().await;
+/// Both streams concurrently; menace must not read ahead of a reader that has stopped.
+pub(crate) async fn a_flood_of_output_ends_with_the_timeout(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let timeout = Duration::from_millis(300);
     let flood = ExecRequest::new(["sh", "-c", "yes >&2 & exec yes"]).timeout(timeout);
     let started = Instant::now();
     let outcome = sandbox.exec(flood.clone()).await.unwrap();
-    assert!(outcome.timed_out && outcome.truncated, "it was not timed out");
+    assert!(outcome.timed_out && outcome.truncated, "the command must time out");
     let after = started.elapsed().saturating_sub(timeout);
-    assert!(after < world.grace(), "it took {after:?} after the deadline");
+    assert!(after < context.grace(), "{after:?} after the deadline");
     let mut process = sandbox.spawn(flood).await.unwrap();
     let mut bytes = 0;
     let streamed = async {
@@ -85,14 +85,14 @@ pub(crate) async fn a_flood_of_output_ends_with_the_timeout(world: &World) {
             }
         }
     };
-    let outcome = tokio::time::timeout(PROMPT, streamed).await.expect("it ends");
+    let outcome = tokio::time::timeout(PROMPT, streamed).await.expect("it returns in time");
     assert!(outcome.timed_out && bytes > 1 << 20, "{bytes} bytes");
     is_alive(&*sandbox).await;
 }
 
-/// A path that is longer than any call takes, which those who list what was written have to survive.
-pub(crate) async fn a_deep_directory_is_an_error_at_worst(world: &World) {
-    let sandbox = world.sandbox().await;
+/// A path longer than PATH_MAX, which listing changes and taking snapshots have to survive.
+pub(crate) async fn a_deep_directory_does_not_hang_or_crash(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let made = python(
         &*sandbox,
         "
@@ -104,8 +104,8 @@ open('file', 'w').write('text')
     )
     .await;
     assert_eq!(made.exit_code, Some(0), "{made:?}");
-    let _either = tokio::time::timeout(PROMPT, sandbox.changes()).await.expect("it ends");
-    let _either = tokio::time::timeout(PROMPT, sandbox.snapshot()).await.expect("it ends");
+    let _either = tokio::time::timeout(PROMPT, sandbox.changes()).await.expect("it returns in time");
+    let _either = tokio::time::timeout(PROMPT, sandbox.snapshot()).await.expect("it returns in time");
     let mut archive = Vec::new();
     let _either = tokio::time::timeout(PROMPT, sandbox.get(Path::new("/workspace"), &mut archive)).await;
     is_alive(&*sandbox).await;

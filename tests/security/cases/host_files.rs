@@ -10,8 +10,8 @@ use menace_model::sandbox::{Access, Mount, SandboxSpec};
 use menace_sandbox::Sandbox;
 use tempfile::NamedTempFile;
 
-use crate::directory::Directory;
-use crate::harness::{World, read, refused, sh};
+use crate::directory::HostDirectory;
+use crate::harness::{CaseContext, read, refused, sh};
 use crate::probe::attempts;
 
 const SECRET: &str = "a secret of the host";
@@ -19,7 +19,7 @@ const SECRET: &str = "a secret of the host";
 fn secret_in(directory: &Path) -> NamedTempFile {
     let mut file = tempfile::Builder::new().prefix(".menace-secret-").tempfile_in(directory).unwrap();
     file.write_all(SECRET.as_bytes()).unwrap();
-    // Readable for everybody: the mode is not what protects it here.
+    // World-readable: the mode is not the protection here.
     file.as_file().set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
     file
 }
@@ -28,21 +28,21 @@ fn is_intact(secret: &NamedTempFile) {
     assert_eq!(fs::read_to_string(secret.path()).unwrap(), SECRET);
 }
 
-/// Nothing is there, or something of the sandbox's own: its attempts to write may have made a file of the same name.
+/// Asserts that the path does not show the secret. An attempt to write may have created a file of the sandbox's own there.
 async fn reveals_nothing(sandbox: &dyn Sandbox, path: &str) {
     let outcome = sh(sandbox, &format!("cat {path}")).await;
-    assert!(!outcome.stdout.contains(SECRET), "{path} leads out: {outcome:?}");
+    assert!(!outcome.stdout.contains(SECRET), "{path} shows a host file: {outcome:?}");
 }
 
-pub(crate) async fn host_files_are_invisible(world: &World) {
+pub(crate) async fn host_files_are_invisible(context: &CaseContext) {
     let home = PathBuf::from(std::env::var_os("HOME").unwrap());
     let secrets = [secret_in(&home), secret_in(&std::env::temp_dir()), secret_in(Path::new("/var/tmp"))];
-    let sandbox = world.sandbox().await;
+    let sandbox = context.sandbox().await;
     for secret in &secrets {
         let path = secret.path().to_str().unwrap();
         refused(&*sandbox, &format!("cat {path}")).await;
         refused(&*sandbox, &format!("test -e {path}")).await;
-        // What a sandbox writes to the same name is another file.
+        // A sandbox that writes to the same path gets another file.
         sh(
             &*sandbox,
             &format!("mkdir -p {}; echo overwritten > {path}", secret.path().parent().unwrap().display()),
@@ -58,23 +58,23 @@ pub(crate) async fn host_files_are_invisible(world: &World) {
     }
 }
 
-pub(crate) async fn sockets_of_the_host_are_invisible(world: &World) {
+pub(crate) async fn sockets_of_the_host_are_invisible(context: &CaseContext) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("docker.sock");
     let listener = UnixListener::bind(&path).unwrap();
     listener.set_nonblocking(true).unwrap();
-    let sandbox = world.sandbox().await;
+    let sandbox = context.sandbox().await;
     let program = format!(
         "for path in ('{}', '/var/run/docker.sock', '/run/docker.sock', '/run/systemd/private', '/run/dbus/system_bus_socket'):
     attempt(path, lambda: socket.socket(socket.AF_UNIX).connect(path))",
         path.display()
     );
     attempts(&*sandbox, &program).await.assert_all(5, &["ENOENT"]);
-    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "nobody knocked");
+    assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "a connection arrived");
 }
 
-/// Links that point to the secret by every way that a path has.
-fn links_to(secret: &NamedTempFile, directory: &Directory) -> Vec<String> {
+/// Creates links that reach the secret by every form of path.
+fn links_to(secret: &NamedTempFile, directory: &HostDirectory) -> Vec<String> {
     let target = secret.path();
     let relative = Path::new("../../../../../../../..").join(target.strip_prefix("/").unwrap());
     let by_process = Path::new("/proc/self/root").join(target.strip_prefix("/").unwrap());
@@ -91,11 +91,11 @@ fn links_to(secret: &NamedTempFile, directory: &Directory) -> Vec<String> {
     links.iter().map(|(name, _)| (*name).to_owned()).collect()
 }
 
-pub(crate) async fn links_of_the_workspace_lead_nowhere(world: &World) {
-    let (secret, directory) = (secret_in(&std::env::temp_dir()), Directory::with(&[]));
+pub(crate) async fn workspace_links_do_not_reach_the_host(context: &CaseContext) {
+    let (secret, directory) = (secret_in(&std::env::temp_dir()), HostDirectory::with(&[]));
     let links = links_to(&secret, &directory);
     let before = directory.fingerprint();
-    let sandbox = world.create(directory.copied_on_write()).await;
+    let sandbox = context.create(directory.copied_on_write()).await;
     for link in links {
         reveals_nothing(&*sandbox, &link).await;
         sh(&*sandbox, &format!("echo overwritten > {link}; echo overwritten >> {link}; chmod 777 {link}"))
@@ -107,20 +107,20 @@ pub(crate) async fn links_of_the_workspace_lead_nowhere(world: &World) {
         .await;
         is_intact(&secret);
     }
-    // A link that the sandbox makes itself, in the layer, which a careless host would follow.
+    // A link that the sandbox creates in the layer, which a host process must not follow.
     sh(&*sandbox, &format!("ln -s {} trap; echo overwritten > trap", secret.path().display())).await;
     sandbox.changes().await.unwrap();
     is_intact(&secret);
     assert_eq!(directory.fingerprint(), before);
 }
 
-pub(crate) async fn links_of_a_mount_lead_nowhere(world: &World) {
-    let (secret, directory) = (secret_in(&std::env::temp_dir()), Directory::with(&[]));
+pub(crate) async fn mount_links_do_not_reach_the_host(context: &CaseContext) {
+    let (secret, directory) = (secret_in(&std::env::temp_dir()), HostDirectory::with(&[]));
     let links = links_to(&secret, &directory);
     let before = directory.fingerprint();
     for access in [Access::ReadOnly, Access::ReadWrite] {
         let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access };
-        let sandbox = world.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
+        let sandbox = context.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
         for link in &links {
             reveals_nothing(&*sandbox, &format!("/data/{link}")).await;
             sh(&*sandbox, &format!("echo overwritten > /data/{link}; truncate -s 0 /data/{link}")).await;
@@ -130,8 +130,8 @@ pub(crate) async fn links_of_a_mount_lead_nowhere(world: &World) {
     assert_eq!(directory.fingerprint(), before);
 }
 
-pub(crate) async fn parents_of_the_root_are_the_root(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn parents_of_the_root_are_the_root(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let here = read(&*sandbox, "ls -di /").await;
     for path in ["/..", "/../..", "/proc/self/root/..", "/proc/self/cwd/../..", "/workspace/../../.."] {
         assert_eq!(
@@ -141,7 +141,7 @@ pub(crate) async fn parents_of_the_root_are_the_root(world: &World) {
         );
     }
     let host = fs::metadata("/").unwrap().ino();
-    assert_ne!(here.trim().trim_end_matches('/').trim(), host.to_string(), "it is not the host's");
+    assert_ne!(here.trim().trim_end_matches('/').trim(), host.to_string(), "the root is not the host's");
     let program = "
 opened = os.open('/', os.O_RDONLY)
 attempt('chroot', lambda: os.chroot('/workspace'))
@@ -154,13 +154,13 @@ say('descriptor', os.stat('../..', dir_fd=opened).st_ino == os.stat('/').st_ino)
     assert_eq!((tried.get("chroot"), tried.get("inode"), tried.get("descriptor")), ("EPERM", "True", "True"));
 }
 
-/// Every way to write to a file of the lower directory by another name, or without one.
-pub(crate) async fn the_layer_is_the_only_thing_that_is_written(world: &World) {
+/// Every way to write to a file of the lower directory by another name, or without a name.
+pub(crate) async fn only_the_overlay_layer_is_written(context: &CaseContext) {
     let files = [("a", "a\n"), ("b", "b\n"), ("c", "c\n"), ("d/e", "e\n"), ("d/f", "f\n"), ("g", "g\n")];
-    let directory = Directory::with(&files);
+    let directory = HostDirectory::with(&files);
     fs::hard_link(directory.path().join("a"), directory.path().join("a_too")).unwrap();
     let (before, times) = (directory.fingerprint(), times(&directory));
-    let sandbox = world.create(directory.copied_on_write()).await;
+    let sandbox = context.create(directory.copied_on_write()).await;
     read(&*sandbox, "ln a hard && echo 1 >> hard && echo 2 > new && mv new b && mv d/e d/moved && rm a_too")
         .await;
     read(
@@ -187,14 +187,18 @@ attempt('own', lambda: os.chown('b', os.getuid(), os.getgid()))
 ";
     let tried = attempts(&*sandbox, program).await;
     tried.assert_all(3, &["ok", "EINVAL"]);
-    assert_eq!(directory.fingerprint(), before, "while it lives");
+    assert_eq!(directory.fingerprint(), before, "while the sandbox runs");
     sandbox.snapshot().await.unwrap();
     sandbox.destroy().await.unwrap();
-    assert_eq!((directory.fingerprint(), self::times(&directory)), (before, times), "after its end");
+    assert_eq!(
+        (directory.fingerprint(), self::times(&directory)),
+        (before, times),
+        "after the sandbox ended"
+    );
 }
 
-/// Times of change and numbers of links: what a copy and a rename in its place would not keep.
-fn times(directory: &Directory) -> Vec<(PathBuf, i64, i64, u64, u64)> {
+/// Change times and link counts, which a copy that replaces the file would not preserve.
+fn times(directory: &HostDirectory) -> Vec<(PathBuf, i64, i64, u64, u64)> {
     let mut found = Vec::new();
     let mut pending = vec![directory.path()];
     while let Some(path) = pending.pop() {
@@ -208,8 +212,8 @@ fn times(directory: &Directory) -> Vec<(PathBuf, i64, i64, u64, u64)> {
     found
 }
 
-pub(crate) async fn a_read_only_mount_cannot_be_changed_in_any_way(world: &World) {
-    let directory = Directory::with(&[("file", "text\n"), ("sub/file", "text\n")]);
+pub(crate) async fn a_read_only_mount_cannot_be_changed_in_any_way(context: &CaseContext) {
+    let directory = HostDirectory::with(&[("file", "text\n"), ("sub/file", "text\n")]);
     let (before, times_before) = (directory.fingerprint(), times(&directory));
     let mount = |source: PathBuf, target: &str| Mount {
         source,
@@ -217,7 +221,7 @@ pub(crate) async fn a_read_only_mount_cannot_be_changed_in_any_way(world: &World
         access: Access::ReadOnly,
     };
     let mounts = vec![mount(directory.path(), "/data"), mount(directory.path().join("file"), "/data2/file")];
-    let sandbox = world.create(SandboxSpec { mounts, ..SandboxSpec::default() }).await;
+    let sandbox = context.create(SandboxSpec { mounts, ..SandboxSpec::default() }).await;
     let program = "
 for path in ('/data/file', '/data2/file'):
     for name, mode in (('write', os.O_WRONLY), ('both', os.O_RDWR), ('append', os.O_WRONLY | os.O_APPEND), ('truncate', os.O_RDONLY | os.O_TRUNC)):
@@ -248,8 +252,8 @@ attempt('tree', lambda: os.rename('/data/sub', '/data/sub2'))
     assert_eq!((directory.fingerprint(), times(&directory)), (before, times_before));
 }
 
-pub(crate) async fn the_system_cannot_be_written(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn the_system_cannot_be_written(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let probe = format!("menace-security-{}", std::process::id());
     let program = format!(
         "for place in ('/', '/usr', '/usr/bin', '/etc', '/bin', '/lib', '/opt', '/var', '/proc', '/sys', '/dev', '/run', '/home', '/proc/self'):
@@ -268,13 +272,13 @@ for path in ('/', '/usr', '/etc', '/bin'):
     let refusals = ["EROFS", "EACCES", "EPERM", "ENOENT", "EBUSY", "EISDIR"];
     let tried = attempts(&*sandbox, &program).await;
     tried.assert_all(14 * 2 + 5 * 3 + 4 * 3, &refusals);
-    tried.assert_denied(world, &[("mount", 8), ("umount2", 4)]);
+    tried.assert_denied(context, &[("mount", 8), ("umount2", 4)]);
     for place in ["/", "/usr", "/usr/bin", "/etc", "/var", "/opt"] {
         assert!(!Path::new(place).join(&probe).exists(), "{place} of the host was written");
     }
 }
 
-pub(crate) async fn knobs_of_the_kernel_cannot_be_turned(world: &World) {
+pub(crate) async fn kernel_settings_cannot_be_changed(context: &CaseContext) {
     let knobs = [
         "/proc/sys/kernel/core_pattern",
         "/proc/sys/kernel/hostname",
@@ -286,16 +290,16 @@ pub(crate) async fn knobs_of_the_kernel_cannot_be_turned(world: &World) {
         "/proc/sys/net/ipv4/ip_forward",
         "/proc/sys/user/max_user_namespaces",
     ];
-    // Every file reads as it does on the host, or is not there at all on this kernel.
+    // Every file reads as it does on the host, or does not exist on this kernel.
     let values = |paths: &[&str]| paths.iter().map(|path| fs::read_to_string(path).ok()).collect::<Vec<_>>();
     let before = values(&knobs);
-    let sandbox = world.sandbox().await;
+    let sandbox = context.sandbox().await;
     let list = knobs.map(|path| format!("'{path}'")).join(", ");
     let program = format!(
         "for path in ({list}, '/proc/sysrq-trigger', '/proc/kcore', '/proc/kmsg', '/proc/1/oom_score_adj', '/proc/mtrr', '/sys/kernel/uevent_helper', '/sys/power/state', '/proc/irq/0/smp_affinity'):
     def write():
         opened = os.open(path, os.O_WRONLY)
-        # What is masked is the null device, which takes everything and does nothing.
+        # Masked files are the null device, which accepts every write and ignores it.
         if not stat.S_ISCHR(os.fstat(opened).st_mode):
             os.write(opened, b'1')
         else:
@@ -311,15 +315,15 @@ for path in ('/proc/kcore', '/proc/kallsyms', '/proc/kmsg', '/proc/keys', '/proc
     assert_eq!(values(&knobs), before);
 }
 
-/// Devices as the file system of the host's devices names them.
+/// Devices as `devtmpfs` of the host names them.
 const DEVICES: [&str; 6] = ["/full", "/null", "/random", "/tty", "/urandom", "/zero"];
 
-pub(crate) async fn every_mount_is_without_setuid_and_devices(world: &World) {
-    let directory = Directory::with(&[("file", "text")]);
+pub(crate) async fn every_mount_is_nosuid_and_nodev(context: &CaseContext) {
+    let directory = HostDirectory::with(&[("file", "text")]);
     let mount =
         |target: &str, access| Mount { source: directory.path(), target: PathBuf::from(target), access };
     let mounts = vec![mount("/data/ro", Access::ReadOnly), mount("/data/rw", Access::ReadWrite)];
-    let sandbox = world.create(SandboxSpec { mounts, ..directory.copied_on_write() }).await;
+    let sandbox = context.create(SandboxSpec { mounts, ..directory.copied_on_write() }).await;
     let table = read(&*sandbox, "cat /proc/self/mountinfo").await;
     let mut seen = Vec::new();
     for line in table.lines() {
@@ -331,7 +335,7 @@ pub(crate) async fn every_mount_is_without_setuid_and_devices(world: &World) {
         assert!(is_one_device || target == "/dev/pts" || options.contains(&"nodev"), "{line}");
         let may_write = ["/workspace", "/tmp", "/dev/", "/proc", "/data/rw"];
         assert!(options.contains(&"ro") || may_write.iter().any(|place| target.starts_with(place)), "{line}");
-        // Nobody's propagation: what the host mounts later does not appear, and the other way round.
+        // Private propagation: later mounts of the host do not appear, and the other way round.
         assert!(!line.contains("shared:") && !line.contains("master:"), "{line}");
         seen.push(target.to_owned());
     }

@@ -1,4 +1,4 @@
-//! The cases, by what they attack.
+//! The cases, by target of the attack.
 
 pub(crate) mod archives;
 pub(crate) mod disk;

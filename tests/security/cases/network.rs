@@ -1,4 +1,4 @@
-//! The network of the host and what is behind it. A sandbox without a network has its own loopback and nothing else.
+//! The network of the host and hosts behind it. A sandbox without a network has only its own loopback.
 
 use std::io::ErrorKind;
 use std::net::{IpAddr, TcpListener, UdpSocket};
@@ -7,14 +7,14 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener, UnixStream};
 
 use menace_sandbox::Sandbox;
 
-use crate::harness::{World, read};
+use crate::harness::{CaseContext, read};
 use crate::host::marker;
 use crate::probe::attempts;
 
 const UNREACHABLE: [&str; 4] = ["ENETUNREACH", "EHOSTUNREACH", "EADDRNOTAVAIL", "ECONNREFUSED"];
 
-pub(crate) async fn only_the_own_loopback_is_there(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn only_its_own_loopback_interface_exists(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 say('interfaces', [name for _, name in socket.if_nameindex()])
 server = socket.create_server(('127.0.0.1', 0))
@@ -32,7 +32,7 @@ say('routes', len(open('/proc/net/route').readlines()) - 1)
     );
 }
 
-/// The address of this machine by which it would reach others, if it has one.
+/// Address of this machine on its default route, if it has one.
 pub(super) fn own_address() -> Option<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     // Connecting a datagram socket sends nothing; it only chooses an address.
@@ -40,8 +40,8 @@ pub(super) fn own_address() -> Option<IpAddr> {
     socket.local_addr().ok().map(|address| address.ip())
 }
 
-/// The metadata services of clouds, private ranges, addresses that are in programs, and this machine's own.
-pub(crate) async fn no_address_is_reachable(world: &World) {
+/// Cloud metadata services, private ranges, well-known public addresses, and the address of this machine.
+pub(crate) async fn no_address_is_reachable(context: &CaseContext) {
     let mut addresses: Vec<String> = [
         "169.254.169.254",
         "169.254.170.2",
@@ -68,10 +68,10 @@ pub(crate) async fn no_address_is_reachable(world: &World) {
     .into();
     addresses.extend(own_address().map(|address| address.to_string()));
     let list = addresses.iter().map(|address| format!("'{address}'")).collect::<Vec<_>>().join(", ");
-    let sandbox = world.sandbox().await;
+    let sandbox = context.sandbox().await;
     let program = format!(
         "def place(address, port):
-    # An address of a link is one of an interface, and there is only one.
+    # A link-local address needs an interface index, and there is only one interface.
     return (address, port, 0, 1 if address[0] == 'f' else 0) if ':' in address else (address, port)
 def connect(address, kind, port):
     family = socket.AF_INET6 if ':' in address else socket.AF_INET
@@ -92,13 +92,13 @@ for address in ({list}):
     assert!(tried.outcome.wall_ms < 2000.0, "a refusal is immediate: {} ms", tried.outcome.wall_ms);
 }
 
-pub(crate) async fn the_loopback_of_the_host_is_not_reachable(world: &World) {
+pub(crate) async fn the_loopback_of_the_host_is_not_reachable(context: &CaseContext) {
     let listeners = ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0"].map(TcpListener::bind);
     let listeners: Vec<TcpListener> = listeners.into_iter().flatten().collect();
     assert!(!listeners.is_empty(), "this host has a loopback");
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
     datagrams.set_nonblocking(true).unwrap();
-    let sandbox = world.sandbox().await;
+    let sandbox = context.sandbox().await;
     for listener in &listeners {
         listener.set_nonblocking(true).unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -109,13 +109,13 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {}))
             datagrams.local_addr().unwrap().port()
         );
         attempts(&*sandbox, &program).await.assert_all(6, &UNREACHABLE);
-        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody knocked");
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "a connection arrived");
     }
     assert_eq!(datagrams.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
-pub(crate) async fn names_are_not_resolved(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn names_are_not_resolved(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 for name in ('example.com', 'metadata.google.internal', 'host.docker.internal', 'localhost'):
     try:
@@ -131,19 +131,19 @@ for name in ('example.com', 'metadata.google.internal', 'host.docker.internal', 
     assert!(tried.outcome.wall_ms < 2000.0, "a refusal is immediate: {} ms", tried.outcome.wall_ms);
 }
 
-pub(crate) async fn abstract_sockets_of_the_host_are_not_reachable(world: &World) {
-    knock_at_abstract_sockets(&*world.sandbox().await).await;
+pub(crate) async fn abstract_sockets_of_the_host_are_not_reachable(context: &CaseContext) {
+    try_abstract_sockets(&*context.sandbox().await).await;
 }
 
-/// Tries to reach abstract sockets of the host, which belong to its network and are in no directory.
-pub(super) async fn knock_at_abstract_sockets(sandbox: &dyn Sandbox) {
+/// Tries to reach abstract sockets of the host, which belong to its network namespace and are in no directory.
+pub(super) async fn try_abstract_sockets(sandbox: &dyn Sandbox) {
     let name = marker();
     let address = SocketAddr::from_abstract_name(&name).unwrap();
     let listener = UnixListener::bind_addr(&address).unwrap();
     let datagram_name = format!("{name}-datagram");
     let datagrams =
         UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&datagram_name).unwrap()).unwrap();
-    UnixStream::connect_addr(&address).expect("it is reachable from the host");
+    UnixStream::connect_addr(&address).expect("the socket is reachable from the host");
     listener.accept().unwrap();
     listener.set_nonblocking(true).unwrap();
     datagrams.set_nonblocking(true).unwrap();
@@ -154,12 +154,12 @@ names = open('/proc/net/unix').read()
 assert '{name}' not in names, names"
     );
     attempts(sandbox, &program).await.assert_all(2, &["ECONNREFUSED", "EPERM"]);
-    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody knocked");
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "a connection arrived");
     assert_eq!(datagrams.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
-pub(crate) async fn raw_sockets_are_refused(world: &World) {
-    try_raw_sockets(&*world.sandbox().await).await;
+pub(crate) async fn raw_sockets_are_refused(context: &CaseContext) {
+    try_raw_sockets(&*context.sandbox().await).await;
 }
 
 pub(super) async fn try_raw_sockets(sandbox: &dyn Sandbox) {

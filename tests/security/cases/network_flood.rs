@@ -1,4 +1,4 @@
-//! More packets and connections than anybody needs: what they cost is memory of ours, not of the sandbox.
+//! Floods of packets and connections, whose state costs memory of menace, not of the sandbox.
 
 use std::fs;
 use std::io::Read;
@@ -8,16 +8,16 @@ use menace_tests::menace_binary;
 use serde_json::{Value, json};
 
 use super::reach::has_networks;
-use crate::harness::World;
+use crate::harness::CaseContext;
 use crate::probe::interpreter;
 
-/// The most memory that menace may take, the program itself included.
+/// Most memory that menace may use, including its executable.
 const BOUND: u64 = 300 << 20;
-/// Flows that are kept.
+/// Most flows that are recorded.
 const MOST_FLOWS: usize = 10_000;
 
-/// Runs a program that has to end well, and looks at menace when it is over. The last thing that menace does is to print,
-/// and it waits for its reader with what does not fit in a small pipe: when the first byte is there, its peak is known.
+/// Runs a program that has to succeed, and reads the peak memory of menace afterwards. Printing is the last thing that
+/// menace does, and it blocks on output that does not fit in a small pipe: at the first byte its peak is known.
 fn run(network: &str, program: &str) -> Value {
     let runtime = tempfile::tempdir().unwrap();
     let mut menace = Command::new(menace_binary())
@@ -38,7 +38,7 @@ fn run(network: &str, program: &str) -> Value {
     assert!(menace.wait().unwrap().success());
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let peak: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
-    assert!(peak << 10 <= BOUND, "menace took {peak} KiB");
+    assert!(peak << 10 <= BOUND, "menace used {peak} KiB");
     serde_json::from_slice(&printed).unwrap()
 }
 
@@ -46,8 +46,8 @@ fn count(report: &Value, verdict: &str) -> usize {
     report["flows"].as_array().unwrap().iter().filter(|flow| flow["verdict"] == verdict).count()
 }
 
-pub(crate) async fn refused_connections_and_datagrams_cost_little_memory(world: &World) {
-    if !has_networks(world) {
+pub(crate) async fn refused_connections_and_datagrams_cost_little_memory(context: &CaseContext) {
+    if !has_networks(context) {
         return;
     }
     let report = run(
@@ -64,11 +64,11 @@ for number in range(100_000):
     );
     assert_eq!(count(&report, "refused"), MOST_FLOWS);
     assert_eq!(report["flows"].as_array().unwrap().len(), MOST_FLOWS);
-    // Datagrams may be lost before they get to menace, where they are not waited for.
+    // Datagrams may be lost before they reach menace, because their sender does not wait.
     assert!(report["flows_left_out"].as_u64().unwrap() >= 500, "{}", report["flows_left_out"]);
 }
 
-/// Runs a program that can open connections to a mock, which answers with a megabyte.
+/// Runs a program that can open connections to a mock, which responds with a megabyte.
 fn run_with_mock(program: &str) -> Value {
     let rules = tempfile::NamedTempFile::new().unwrap();
     let rule = json!([{"host": "api.test.example", "respond": {"body": "x".repeat(1 << 20)}}]);
@@ -86,10 +86,10 @@ def connect():
     run(&format!("mock={}", rules.path().display()), &format!("{prelude}{program}"))
 }
 
-/// More than are open at the same time, of which some have asked for nothing and some have not said all.
-pub(crate) async fn connections_that_are_kept_open_cost_little_memory(world: &World) {
+/// More connections than may be open concurrently, some without a request and some with an incomplete one.
+pub(crate) async fn idle_connections_cost_little_memory(context: &CaseContext) {
     const TOO_MANY: usize = 6000;
-    if !has_networks(world) {
+    if !has_networks(context) {
         return;
     }
     let report = run_with_mock(&format!(
@@ -102,13 +102,13 @@ print(len(opened))
 "
     ));
     let opened: usize = report["stdout"].as_str().unwrap().trim().parse().unwrap();
-    assert!((100..TOO_MANY).contains(&opened), "{opened} connections were open at the same time");
-    assert_eq!(count(&report, "mocked"), opened + 1, "the question for the name is one more");
+    assert!((100..TOO_MANY).contains(&opened), "{opened} connections were open concurrently");
+    assert_eq!(count(&report, "mocked"), opened + 1, "the DNS query is one more");
     assert_eq!(count(&report, "refused"), TOO_MANY - opened);
 }
 
-pub(crate) async fn bodies_that_do_not_end_cost_little_memory(world: &World) {
-    if !has_networks(world) {
+pub(crate) async fn endless_bodies_cost_little_memory(context: &CaseContext) {
+    if !has_networks(context) {
         return;
     }
     run_with_mock(
@@ -121,8 +121,8 @@ for _ in range(60):
     );
 }
 
-pub(crate) async fn headers_that_do_not_end_cost_little_memory(world: &World) {
-    if !has_networks(world) {
+pub(crate) async fn endless_headers_cost_little_memory(context: &CaseContext) {
+    if !has_networks(context) {
         return;
     }
     run_with_mock(
@@ -133,8 +133,8 @@ for _ in range(1600):
     );
 }
 
-pub(crate) async fn answers_that_nobody_reads_cost_little_memory(world: &World) {
-    if !has_networks(world) {
+pub(crate) async fn unread_responses_cost_little_memory(context: &CaseContext) {
+    if !has_networks(context) {
         return;
     }
     run_with_mock(
@@ -147,8 +147,8 @@ for connection in opened:
     );
 }
 
-pub(crate) async fn long_paths_cost_little_memory(world: &World) {
-    if !has_networks(world) {
+pub(crate) async fn long_paths_cost_little_memory(context: &CaseContext) {
+    if !has_networks(context) {
         return;
     }
     run_with_mock(

@@ -1,4 +1,4 @@
-//! Other processes, and rights that a process could get.
+//! Other processes, and privileges that a process could gain.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -8,23 +8,23 @@ use std::process::{Child, Command, Stdio};
 
 use menace_model::sandbox::{Access, Mount, SandboxSpec, Workspace};
 
-use crate::directory::Directory;
-use crate::harness::{World, is_alive, read, refused, sh};
+use crate::directory::HostDirectory;
+use crate::harness::{CaseContext, is_alive, read, refused, sh};
 use crate::host::{marker, processes_with};
 use crate::probe::attempts;
 
-/// A process of the host that the sandbox would like to know. It ends with this value.
-struct Bystander {
+/// A process of the host that the sandbox must not see. It is killed on drop.
+struct BystanderProcess {
     process: Child,
     marker: String,
 }
 
-impl Bystander {
+impl BystanderProcess {
     fn start() -> Self {
         let marker = marker();
         let process = Command::new("sleep").arg0(&marker).arg("300").stdin(Stdio::null()).spawn().unwrap();
         let bystander = Self { process, marker };
-        // Until it has become the program its command line is that of this test.
+        // Until exec its command line is that of this test.
         while !processes_with(&bystander.marker).contains(&bystander.pid()) {}
         bystander
     }
@@ -34,23 +34,23 @@ impl Bystander {
     }
 
     fn is_untouched(&mut self) {
-        assert_eq!(self.process.try_wait().unwrap(), None, "it was killed");
+        assert_eq!(self.process.try_wait().unwrap(), None, "the bystander was killed");
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap();
         let state = stat.rsplit_once(')').unwrap().1.split_whitespace().next().unwrap();
-        assert!(matches!(state, "S" | "R"), "it was stopped: {stat}");
+        assert!(matches!(state, "S" | "R"), "the bystander was stopped: {stat}");
     }
 }
 
-impl Drop for Bystander {
+impl Drop for BystanderProcess {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 }
 
-pub(crate) async fn host_processes_are_invisible(world: &World) {
-    let mut bystander = Bystander::start();
-    let sandbox = world.sandbox().await;
+pub(crate) async fn host_processes_are_invisible(context: &CaseContext) {
+    let mut bystander = BystanderProcess::start();
+    let sandbox = context.sandbox().await;
     let lines = read(&*sandbox, "cat /proc/[0-9]*/cmdline | tr '\\0' ' '; ls /proc").await;
     assert!(lines.contains("cat"), "a command sees itself: {lines}");
     assert!(!lines.contains(&bystander.marker), "{lines}");
@@ -59,9 +59,9 @@ pub(crate) async fn host_processes_are_invisible(world: &World) {
     bystander.is_untouched();
 }
 
-pub(crate) async fn host_processes_cannot_be_signalled(world: &World) {
-    let mut bystander = Bystander::start();
-    let sandbox = world.sandbox().await;
+pub(crate) async fn host_processes_cannot_be_signalled(context: &CaseContext) {
+    let mut bystander = BystanderProcess::start();
+    let sandbox = context.sandbox().await;
     let program = format!(
         "host = {}
 for number in (0, signal.SIGSTOP, signal.SIGTERM, signal.SIGKILL):
@@ -75,14 +75,14 @@ attempt('affinity', lambda: os.sched_setaffinity(host, [0]))",
     );
     let tried = attempts(&*sandbox, &program).await;
     tried.assert_all(12, &["ESRCH", "EPERM"]);
-    // This also hits the process that leads the command, and nothing that is not in the sandbox.
+    // This also kills the process that leads the command, but nothing outside of the sandbox.
     sh(&*sandbox, "kill -9 -1").await;
     is_alive(&*sandbox).await;
     bystander.is_untouched();
 }
 
-pub(crate) async fn the_first_process_cannot_be_looked_at(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn the_init_process_cannot_be_inspected(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 leader = os.getppid()
 for process in (1, leader):
@@ -106,17 +106,17 @@ for process in (1, leader):
     attempt('kcmp %d' % process, lambda: call('kcmp', process, os.getpid(), 0, 0, 0))
 ";
     let tried = attempts(&*sandbox, program).await;
-    // The leader of a command is as private as the first process.
+    // The leader of a command is as protected as the init process.
     tried.assert_all(2 * (18 + 6 + 7 + 2 + 4), &["ENOENT", "EACCES", "EPERM"]);
     tried.assert_denied(
-        world,
+        context,
         &[("ptrace", 4), ("process_vm_readv", 2), ("process_vm_writev", 2), ("pidfd_getfd", 2), ("kcmp", 2)],
     );
     is_alive(&*sandbox).await;
 }
 
-pub(crate) async fn the_first_process_cannot_be_signalled(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn the_init_process_cannot_be_signalled(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 for number in range(1, 65):
     os.kill(1, number)
@@ -128,8 +128,8 @@ for number in range(1, 65):
     is_alive(&*sandbox).await;
 }
 
-pub(crate) async fn commands_have_no_capabilities_and_get_none(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn commands_have_no_capabilities_and_get_none(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 attempt('raise ambient', lambda: call('prctl', 47, 2, 21, 0, 0))
 attempt('raise inheritable', lambda: call('capset', (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(0, 0, 1 << 21)))
@@ -154,12 +154,12 @@ for line in open('/proc/self/status'):
     }
 }
 
-pub(crate) async fn setuid_programs_of_the_system_are_inert(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn setuid_programs_of_the_system_are_inert(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let found = read(&*sandbox, "find /usr/bin /usr/sbin -perm -4000 -type f").await;
     assert!(found.contains("/su\n"), "this host has su: {found:?}");
     refused(&*sandbox, "su root -c 'id -u'").await;
-    // The kernel says what a program gets before its first instruction: AT_UID, AT_EUID and AT_SECURE.
+    // The auxiliary vector has the credentials that the kernel gives to a program: AT_UID, AT_EUID and AT_SECURE.
     let su = found.lines().find(|path| path.ends_with("/su")).unwrap();
     let shown =
         read(&*sandbox, &format!("LD_SHOW_AUXV=1 {su} --version | grep -E '^AT_(E?UID|E?GID|SECURE)'")).await;
@@ -167,30 +167,30 @@ pub(crate) async fn setuid_programs_of_the_system_are_inert(world: &World) {
     assert_eq!(ids, ["1000", "1000", "1000", "1000", "0"], "{shown}");
 }
 
-pub(crate) async fn setuid_programs_of_a_mount_are_inert(world: &World) {
-    let directory = Directory::with(&[]);
+pub(crate) async fn setuid_programs_of_a_mount_are_inert(context: &CaseContext) {
+    let directory = HostDirectory::with(&[]);
     let program = directory.path().join("id");
     fs::copy("/usr/bin/id", &program).unwrap();
     fs::set_permissions(&program, fs::Permissions::from_mode(0o6755)).unwrap();
     let before = directory.fingerprint();
     let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access: Access::ReadOnly };
-    let sandbox = world.create(SandboxSpec { mounts: vec![mount], ..directory.copied_on_write() }).await;
+    let sandbox = context.create(SandboxSpec { mounts: vec![mount], ..directory.copied_on_write() }).await;
     for path in ["/data/id", "/workspace/id"] {
         assert_eq!(
             read(&*sandbox, &format!("test -u {path} && {path} -u && {path} -g")).await,
             "1000\n1000\n"
         );
     }
-    // Nor can the sandbox make one.
+    // The sandbox cannot create one either.
     refused(&*sandbox, "cp /usr/bin/id /tmp/id && chmod 6755 /tmp/id").await;
     assert_eq!(directory.fingerprint(), before);
 }
 
-/// In a directory of root's that is shared for writing a setuid file would be one of root, for everybody on the host.
-pub(crate) async fn setuid_files_do_not_reach_the_host(world: &World) {
-    let directory = Directory::with(&[("existing", "text")]);
+/// In a directory of root that is shared for writing, a setuid file would give root's rights to every user of the host.
+pub(crate) async fn setuid_files_do_not_reach_the_host(context: &CaseContext) {
+    let directory = HostDirectory::with(&[("existing", "text")]);
     let workspace = Workspace::ReadWrite(directory.path());
-    let sandbox = world.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await;
+    let sandbox = context.create(SandboxSpec { workspace, ..SandboxSpec::default() }).await;
     let program = "
 SETUID = 0o6755
 attempt('chmod', lambda: os.chmod('existing', SETUID))
@@ -220,11 +220,11 @@ attempt('sticky', lambda: os.mkdir('sticky', 0o1777))
     }
 }
 
-pub(crate) async fn devices_cannot_be_made(world: &World) {
-    let directory = Directory::with(&[]);
+pub(crate) async fn devices_cannot_be_made(context: &CaseContext) {
+    let directory = HostDirectory::with(&[]);
     let before = directory.fingerprint();
     let mount = Mount { source: directory.path(), target: PathBuf::from("/data"), access: Access::ReadWrite };
-    let sandbox = world.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
+    let sandbox = context.create(SandboxSpec { mounts: vec![mount], ..SandboxSpec::default() }).await;
     let program = "
 for place in ('/workspace', '/tmp', '/dev/shm', '/data'):
     for kind in (stat.S_IFCHR, stat.S_IFBLK):
@@ -233,13 +233,13 @@ for place in ('/workspace', '/tmp', '/dev/shm', '/data'):
 ";
     let tried = attempts(&*sandbox, program).await;
     tried.assert_all(16, &["EPERM"]);
-    tried.assert_denied(world, &[("mknod", 8), ("mknodat", 8)]);
+    tried.assert_denied(context, &[("mknod", 8), ("mknodat", 8)]);
     assert_eq!(directory.fingerprint(), before);
 }
 
-/// Compared from outside with what the kernel tells the processes inside about themselves.
-pub(crate) async fn namespaces_are_not_those_of_the_host(world: &World) {
-    let sandbox = world.sandbox().await;
+/// Compares the namespaces of the host with those that processes inside see in `/proc/self/ns`.
+pub(crate) async fn namespaces_are_not_those_of_the_host(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     for kind in ["cgroup", "ipc", "mnt", "net", "pid", "user", "uts"] {
         let inside = read(&*sandbox, &format!("readlink /proc/self/ns/{kind}")).await;
         let outside = fs::read_link(format!("/proc/self/ns/{kind}")).unwrap();

@@ -1,4 +1,4 @@
-//! What a sandbox with a network must not reach: a rule says what it may, and there is no way around it.
+//! Destinations that a sandbox with a network must not reach: only those that a rule allows, without a bypass.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -9,22 +9,22 @@ use std::sync::{Arc, Mutex};
 use menace_model::network::{Flow, Network, NetworkSpec, Protocol, Verdict};
 use menace_model::sandbox::SandboxSpec;
 use menace_sandbox::Sandbox;
-use menace_tests::Invocation;
+use menace_tests::MenaceInvocation;
 use serde_json::Value;
 
-use super::network::{knock_at_abstract_sockets, own_address, try_raw_sockets};
-use crate::harness::{World, leave_out};
+use super::network::{own_address, try_abstract_sockets, try_raw_sockets};
+use crate::harness::{CaseContext, skip_unclaimed};
 use crate::name_server::name_server;
 use crate::probe::{attempts, interpreter};
 use crate::two_hosts::{FAR, NEAR, TwoHosts};
 
-/// What those are told at once who want what is not allowed.
+/// Errors that a forbidden connection gets immediately.
 const REFUSED: [&str; 3] = ["ECONNREFUSED", "EHOSTUNREACH", "EACCES"];
 
-/// How programs of this file reach for something. Datagrams are refused by a message that comes back.
+/// Python prelude that tries a destination. Datagrams are refused with an ICMP message.
 const REACH: &str = "
 def place(address, port):
-    # An address of a link is one of an interface.
+    # A link-local address needs an interface index.
     link = socket.if_nametoindex('net0') if address.startswith('fe80') else 0
     return (address, port, 0, link) if ':' in address else (address, port)
 def reach(address, port, kind=socket.SOCK_STREAM):
@@ -41,24 +41,28 @@ def addresses(name):
         return socket.EAI_NONAME == error.errno and 'no such name' or str(error)
 ";
 
-/// Whether the backend can give networks to this user; it is said if not.
-pub(crate) fn has_networks(world: &World) -> bool {
+/// Whether the backend can give networks to this user; reports the skip if not.
+pub(crate) fn has_networks(context: &CaseContext) -> bool {
     let device = File::options().read(true).write(true).open("/dev/net/tun");
-    let has_networks = world.backend.capabilities().network && device.is_ok();
+    let has_networks = context.backend.capabilities().network && device.is_ok();
     if !has_networks {
-        leave_out("a network, for which this user would have to open /dev/net/tun,");
+        skip_unclaimed("a network, for which this user needs access to /dev/net/tun");
     }
     has_networks
 }
 
-/// A sandbox with a network on which this is allowed.
-async fn allowing(world: &World, rules: &[&str], resolver: Option<SocketAddr>) -> Option<Arc<dyn Sandbox>> {
-    if !has_networks(world) {
+/// Creates a sandbox with a network that has these allow rules.
+async fn allowing(
+    context: &CaseContext,
+    rules: &[&str],
+    resolver: Option<SocketAddr>,
+) -> Option<Arc<dyn Sandbox>> {
+    if !has_networks(context) {
         return None;
     }
     let allow = rules.iter().map(|rule| rule.parse().unwrap()).collect();
     let network = Network::Managed(Box::new(NetworkSpec { allow, resolver, ..NetworkSpec::default() }));
-    Some(world.create(SandboxSpec { network, ..SandboxSpec::default() }).await)
+    Some(context.create(SandboxSpec { network, ..SandboxSpec::default() }).await)
 }
 
 async fn flows(sandbox: &dyn Sandbox) -> Vec<Flow> {
@@ -69,9 +73,9 @@ fn verdicts(flows: &[Flow], destination: &str) -> Vec<Verdict> {
     flows.iter().filter(|flow| flow.destination == destination).map(|flow| flow.verdict).collect()
 }
 
-/// Tries each address by TCP and UDP; all are refused at once, and recorded under the name that menace has for them.
-async fn refuses(world: &World, addresses: &[(&str, &str)]) {
-    let Some(sandbox) = allowing(world, &["*"], None).await else { return };
+/// Tries each address over TCP and UDP; all are refused immediately, and recorded under menace's name for them.
+async fn refuses(context: &CaseContext, addresses: &[(&str, &str)]) {
+    let Some(sandbox) = allowing(context, &["*"], None).await else { return };
     let list: String = addresses.iter().map(|(address, _)| format!("'{address}', ")).collect();
     let program = format!(
         "{REACH}
@@ -94,8 +98,8 @@ for address in ({list}):
     assert_eq!(seen, addresses.iter().flat_map(expected).collect::<Vec<_>>());
 }
 
-/// The metadata services of clouds first: whoever reads them has the rights of the machine.
-pub(crate) async fn addresses_that_are_not_public_are_refused_though_all_are_allowed(world: &World) {
+/// Cloud metadata services first: a program that can read them has the rights of the machine.
+pub(crate) async fn private_addresses_are_refused_even_if_all_are_allowed(context: &CaseContext) {
     let addresses = [
         "169.254.169.254",
         "169.254.170.2",
@@ -111,11 +115,11 @@ pub(crate) async fn addresses_that_are_not_public_are_refused_though_all_are_all
         "198.18.0.9",
         "240.0.0.1",
     ];
-    refuses(world, &addresses.map(|address| (address, address))).await;
+    refuses(context, &addresses.map(|address| (address, address))).await;
 }
 
-/// Addresses of version 4 can be written as such of version 6, in more than one way.
-pub(crate) async fn version_6_is_no_way_around_the_rules(world: &World) {
+/// IPv4 addresses can be embedded in IPv6 addresses in more than one way.
+pub(crate) async fn ipv6_does_not_bypass_the_rules(context: &CaseContext) {
     let same = |address: &'static str| (address, address);
     let addresses = [
         same("fd00:ec2::254"),
@@ -124,7 +128,7 @@ pub(crate) async fn version_6_is_no_way_around_the_rules(world: &World) {
         same("fe80::1"),
         same("fec0::1"),
         same("2001:db8::1"),
-        // The kernel itself takes this for what it stands for.
+        // The kernel itself maps this to the IPv4 address.
         ("::ffff:10.0.0.1", "10.0.0.1"),
         ("::ffff:169.254.169.254", "169.254.169.254"),
         same("64:ff9b::a9fe:a9fe"),
@@ -133,18 +137,18 @@ pub(crate) async fn version_6_is_no_way_around_the_rules(world: &World) {
         same("2001:0:a00:1::1"),
         same("::a00:1"),
     ];
-    refuses(world, &addresses).await;
+    refuses(context, &addresses).await;
 }
 
-/// The agent of Azure, which has a public address, and ranges that IANA has set aside.
-pub(crate) async fn addresses_that_only_look_public_are_refused(world: &World) {
+/// The agent of Azure, which has a public address, and ranges that IANA has reserved.
+pub(crate) async fn reserved_public_addresses_are_refused(context: &CaseContext) {
     let addresses = ["168.63.129.16", "::ffff:0:a00:1", "100::1", "2001:2::1", "3fff::1", "5f00::1"];
-    refuses(world, &addresses.map(|address| (address, address))).await;
+    refuses(context, &addresses.map(|address| (address, address))).await;
 }
 
-pub(crate) async fn the_loopback_of_the_host_has_to_be_named(world: &World) {
-    // A rule for one of its ports opens no other.
-    let Some(sandbox) = allowing(world, &["*", "127.0.0.1:9"], None).await else { return };
+pub(crate) async fn the_host_loopback_must_be_allowed_explicitly(context: &CaseContext) {
+    // A rule for one of its ports opens no other port.
+    let Some(sandbox) = allowing(context, &["*", "127.0.0.1:9"], None).await else { return };
     let listeners = ["127.0.0.1:0", "[::1]:0", "0.0.0.0:0"].map(TcpListener::bind);
     let listeners: Vec<TcpListener> = listeners.into_iter().flatten().collect();
     let datagrams = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -164,25 +168,25 @@ for address in [*found, '127.0.0.1', '::1', {own}]:
         );
         let count = if own.is_empty() { 8 } else { 10 };
         attempts(&*sandbox, &program).await.assert_all(count, &REFUSED);
-        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody knocked");
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "a connection arrived");
     }
     assert_eq!(datagrams.recv(&mut [0; 8]).unwrap_err().kind(), ErrorKind::WouldBlock);
 }
 
-/// DNS rebinding: the name server of the attacker says something else when it is asked again.
-pub(crate) async fn a_name_that_is_rebound_keeps_its_first_addresses(world: &World) {
+/// DNS rebinding: the name server of the attacker gives another answer to the second query.
+pub(crate) async fn a_rebound_name_keeps_its_first_addresses(context: &CaseContext) {
     let server = name_server(|_, before| {
-        // Programs ask for both versions at once, which may be two questions here.
+        // Programs ask for IPv4 and IPv6 concurrently, which may be two queries here.
         let answers = [FAR, FAR, "127.0.0.1", "10.0.0.1", "169.254.169.254"];
         vec![answers[before.min(4)].parse().unwrap()]
     });
-    let Some(sandbox) = allowing(world, &["*.test.example"], Some(server)).await else { return };
+    let Some(sandbox) = allowing(context, &["*.test.example"], Some(server)).await else { return };
     let program = format!(
         "{REACH}
 for number in range(3):
     say(number, addresses('rebound.test.example'))"
     );
-    // A program that is started anew has forgotten what it was told, and menace has not.
+    // A new process has no DNS cache, but menace keeps the first answer.
     for _ in 0..2 {
         let tried = attempts(&*sandbox, &program).await;
         for number in ["0", "1", "2"] {
@@ -191,7 +195,7 @@ for number in range(3):
     }
 }
 
-pub(crate) async fn a_name_that_leads_to_where_no_rule_leads_has_no_address(world: &World) {
+pub(crate) async fn names_of_forbidden_addresses_do_not_resolve(context: &CaseContext) {
     let server = name_server(|name, _| {
         let addresses: &[&str] = match name {
             "private.test.example" => &["10.0.0.1", "169.254.169.254", "fd00:ec2::254"],
@@ -201,7 +205,7 @@ pub(crate) async fn a_name_that_leads_to_where_no_rule_leads_has_no_address(worl
         };
         addresses.iter().map(|address| address.parse().unwrap()).collect()
     });
-    let Some(sandbox) = allowing(world, &["*"], Some(server)).await else { return };
+    let Some(sandbox) = allowing(context, &["*"], Some(server)).await else { return };
     let program = format!(
         "{REACH}
 for name in ('private', 'loopback', 'mapped', 'mixed'):
@@ -217,15 +221,15 @@ for name in ('private', 'loopback', 'mapped', 'mixed'):
     assert_eq!(verdicts(&flows, "mixed.test.example"), [Verdict::Allowed]);
 }
 
-/// A name that is asked for goes to whoever answers for its domain, and a secret may be a part of it.
-pub(crate) async fn names_that_are_not_allowed_are_not_passed_on(world: &World) {
+/// A forwarded query reaches the name server of its domain, and its name may carry a secret.
+pub(crate) async fn forbidden_names_are_not_forwarded(context: &CaseContext) {
     let asked = Arc::new(Mutex::new(BTreeSet::new()));
     let seen = Arc::clone(&asked);
     let server = name_server(move |name, _| {
         seen.lock().unwrap().insert(name.to_owned());
         vec![FAR.parse().unwrap()]
     });
-    let Some(sandbox) = allowing(world, &["api.test.example"], Some(server)).await else { return };
+    let Some(sandbox) = allowing(context, &["api.test.example"], Some(server)).await else { return };
     let program = format!(
         "{REACH}
 for name in ('secret.other.example', 'secret.api.test.example', 'notapi.test.example', 'api.test.example.other.example'):
@@ -249,9 +253,9 @@ attempt('another server', lambda: reach('8.8.8.8', 53, socket.SOCK_DGRAM))",
     assert_eq!(asked, ["api.test.example"]);
 }
 
-/// A program need not ask from another port each time, as the usual library does.
-pub(crate) async fn every_name_that_is_asked_for_is_recorded(world: &World) {
-    let Some(sandbox) = allowing(world, &[], None).await else { return };
+/// Several queries from one port; libc would use a new port for each.
+pub(crate) async fn every_dns_query_is_recorded(context: &CaseContext) {
+    let Some(sandbox) = allowing(context, &[], None).await else { return };
     let program = r"
 import struct
 server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -265,15 +269,15 @@ for number, name in enumerate(('first', 'second', 'third')):
     let tried = attempts(&*sandbox, program).await;
     let flows = flows(&*sandbox).await;
     for name in ["first", "second", "third"] {
-        assert_eq!(tried.get(name), "3", "there is no such name");
+        assert_eq!(tried.get(name), "3", "the response code is NXDOMAIN");
         assert_eq!(verdicts(&flows, &format!("{name}.example")), [Verdict::Refused], "{flows:?}");
     }
 }
 
-/// Who knows the address of a host that is allowed by its name does not need to ask for it, and has to.
-pub(crate) async fn an_address_is_not_allowed_before_its_name_was_asked_for(world: &World) {
+/// A program that already knows the address of a host that is allowed by name still has to resolve the name first.
+pub(crate) async fn an_address_is_refused_until_its_name_was_resolved(context: &CaseContext) {
     let server = name_server(|_, _| vec![FAR.parse().unwrap()]);
-    let Some(sandbox) = allowing(world, &["api.test.example:443"], Some(server)).await else { return };
+    let Some(sandbox) = allowing(context, &["api.test.example:443"], Some(server)).await else { return };
     let program = format!(
         "{REACH}
 attempt('not asked for', lambda: reach('{FAR}', 443))
@@ -288,9 +292,9 @@ attempt('a neighbour', lambda: reach('93.184.216.35', 443))"
     assert_eq!((flows.len(), refused), (5, 4), "{flows:?}");
 }
 
-/// A service of the host listens on its address, and is protected by nothing but that others are elsewhere.
-pub(crate) async fn public_addresses_of_the_host_itself_are_refused(world: &World) {
-    let Some(hosts) = TwoHosts::connected().filter(|_| has_networks(world)) else { return };
+/// A service of the host that listens on its public address may rely only on all clients being on other machines.
+pub(crate) async fn public_addresses_of_the_host_itself_are_refused(context: &CaseContext) {
+    let Some(hosts) = TwoHosts::connected().filter(|_| has_networks(context)) else { return };
     let listener = hosts.on_near(|| TcpListener::bind((NEAR, 80)).unwrap());
     listener.set_nonblocking(true).unwrap();
     let program = format!(
@@ -301,16 +305,16 @@ for host in ('{NEAR}', 'own.test.example'):
 "
     );
     let report = run_near(&hosts, "allow=*", NEAR, &program);
-    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "nobody knocked");
+    assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "a connection arrived");
     assert_eq!(verdicts_of_connections(&report), ["refused", "refused"]);
 }
 
-/// Runs a program on the host that is near, where all names lead to one address.
+/// Runs a program on the near host, where all names resolve to one address.
 fn run_near(hosts: &TwoHosts, network: &str, leads_to: &'static str, program: &str) -> Value {
     let directory = tempfile::tempdir().unwrap();
     hosts.on_near(|| {
         let server = name_server(|_, _| vec![leads_to.parse().unwrap()]).to_string();
-        Invocation::new(directory.path(), directory.path())
+        MenaceInvocation::new(directory.path(), directory.path())
             .arguments(["sandbox", "run", "--json", "--net", network, "--dns", &server])
             .arguments(["--", interpreter(), "-I", "-S", "-c", program])
             .run()
@@ -324,9 +328,9 @@ fn verdicts_of_connections(report: &Value) -> Vec<&str> {
     flows.map(|flow| flow["verdict"].as_str().unwrap()).collect()
 }
 
-/// Domain fronting: the address is that of a host that is allowed, and the greeting is for one that is not.
-pub(crate) async fn a_greeting_for_another_host_is_not_passed_on(world: &World) {
-    let Some(hosts) = TwoHosts::connected().filter(|_| has_networks(world)) else { return };
+/// Domain fronting: the address is that of an allowed host, and the TLS ClientHello names a forbidden one.
+pub(crate) async fn a_tls_hello_for_another_host_is_not_forwarded(context: &CaseContext) {
+    let Some(hosts) = TwoHosts::connected().filter(|_| has_networks(context)) else { return };
     let listener = hosts.on_far(|| TcpListener::bind((FAR, 443)).unwrap());
     let heard = std::thread::spawn(move || {
         let hear = |_| {
@@ -362,20 +366,20 @@ with socket.create_connection(('api.test.example', 443), timeout=5) as opened:
     assert_eq!(verdicts_of_connections(&report), ["allowed", "refused", "refused", "allowed"]);
 }
 
-pub(crate) async fn raw_sockets_are_refused_on_a_network_too(world: &World) {
-    let Some(sandbox) = allowing(world, &["*"], None).await else { return };
+pub(crate) async fn raw_sockets_are_refused_on_a_network_too(context: &CaseContext) {
+    let Some(sandbox) = allowing(context, &["*"], None).await else { return };
     try_raw_sockets(&*sandbox).await;
     assert_eq!(flows(&*sandbox).await, []);
 }
 
-pub(crate) async fn abstract_sockets_of_the_host_are_not_on_the_network(world: &World) {
-    let Some(sandbox) = allowing(world, &["*"], None).await else { return };
-    knock_at_abstract_sockets(&*sandbox).await;
+pub(crate) async fn abstract_sockets_of_the_host_are_not_on_the_network(context: &CaseContext) {
+    let Some(sandbox) = allowing(context, &["*"], None).await else { return };
+    try_abstract_sockets(&*sandbox).await;
 }
 
-/// Whoever could give itself another address or route, or another interface, would not have to come by menace.
-pub(crate) async fn the_interface_cannot_be_changed(world: &World) {
-    let Some(sandbox) = allowing(world, &["*"], None).await else { return };
+/// A program that could set an address or a route, or create an interface, could bypass the netstack.
+pub(crate) async fn the_interface_cannot_be_changed(context: &CaseContext) {
+    let Some(sandbox) = allowing(context, &["*"], None).await else { return };
     let program = "
 import fcntl, struct
 say('interfaces', sorted(name for _, name in socket.if_nameindex()))

@@ -1,11 +1,11 @@
-//! Taking more than was given.
+//! Attacks on resource limits.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use menace_model::sandbox::{Controller, Limits, PauseMethod, SandboxSpec};
 
-use crate::harness::{PROMPT, World, is_alive, leave_out, read, script, wait_for};
+use crate::harness::{CaseContext, PROMPT, is_alive, read, script, skip_unclaimed, wait_for};
 use crate::host::{marker, processes_with, wait_for_processes_with};
 use crate::probe::{attempts, program, python};
 
@@ -15,35 +15,35 @@ fn with(limits: Limits) -> SandboxSpec {
     SandboxSpec { limits, ..SandboxSpec::default() }
 }
 
-/// The most processes, for bombs.
+/// Process limit for fork and thread bombs.
 const PIDS: u64 = 64;
 
-/// Runs a bomb of processes or threads until its time is over, and looks at the host meanwhile.
-async fn is_limited(world: &World, bomb: &str) {
-    let sandbox = world.create(with(Limits { pids: Some(PIDS), ..Limits::default() })).await;
+/// Runs a bomb of processes or threads until its timeout, and watches the host meanwhile.
+async fn is_limited(context: &CaseContext, bomb: &str) {
+    let sandbox = context.create(with(Limits { pids: Some(PIDS), ..Limits::default() })).await;
     let running = sandbox.exec(program(bomb).timeout(SHORT * 2));
     let look = async {
         let mut most = 0;
         let started = Instant::now();
         while started.elapsed() < SHORT * 2 {
-            most = most.max(world.host.threads_of_sandboxes());
+            most = most.max(context.host.threads_of_sandboxes());
             tokio::time::sleep(SHORT / 20).await;
         }
         let status = Command::new("true").status().expect("the host can still start programs");
         assert!(status.success());
-        // The first process and the leader are ours.
+        // The init process and the leader belong to menace.
         assert!(most <= PIDS + 2, "{most} threads, {PIDS} are allowed");
-        assert!(most >= PIDS / 2, "{most} threads are no bomb");
+        assert!(most >= PIDS / 2, "{most} threads are too few for a bomb");
     };
     let (outcome, ()) = tokio::join!(running, look);
     assert!(outcome.unwrap().timed_out);
-    // A sandbox that was bombed is still one: all of the bomb is gone.
+    // The sandbox is still usable: all processes of the bomb are gone.
     is_alive(&*sandbox).await;
     let destroyed = tokio::time::timeout(PROMPT, sandbox.destroy()).await;
-    destroyed.expect("it ends at once").unwrap();
+    destroyed.expect("destroy returns immediately").unwrap();
 }
 
-pub(crate) async fn a_fork_bomb_is_limited(world: &World) {
+pub(crate) async fn a_fork_bomb_is_limited(context: &CaseContext) {
     let bomb = "
 while True:
     try:
@@ -51,10 +51,10 @@ while True:
     except OSError:
         time.sleep(0.01)
 ";
-    is_limited(world, bomb).await;
+    is_limited(context, bomb).await;
 }
 
-pub(crate) async fn a_thread_bomb_is_limited(world: &World) {
+pub(crate) async fn a_thread_bomb_is_limited(context: &CaseContext) {
     let bomb = "
 import threading
 threading.stack_size(65536)
@@ -64,15 +64,15 @@ while True:
     except RuntimeError:
         time.sleep(0.01)
 ";
-    is_limited(world, bomb).await;
+    is_limited(context, bomb).await;
 }
 
-/// With a controller for memory the bomb is killed when all processes together have too much; without one each process
-/// is told that there is no more.
-pub(crate) async fn a_memory_bomb_is_stopped(world: &World) {
+/// With a memory controller the bomb is killed when all processes together exceed the limit; without one an allocation
+/// of a single process fails.
+pub(crate) async fn a_memory_bomb_is_stopped(context: &CaseContext) {
     const LIMIT: u64 = 96 << 20;
-    if world.controls(Controller::Memory) {
-        let sandbox = world.create(with(Limits { memory: Some(LIMIT), ..Limits::default() })).await;
+    if context.controls(Controller::Memory) {
+        let sandbox = context.create(with(Limits { memory: Some(LIMIT), ..Limits::default() })).await;
         for bomb in [
             "hoard = [bytearray(b'x') * (8 << 20) for _ in range(64)]",
             "import mmap\nhoard = mmap.mmap(-1, 512 << 20, flags=mmap.MAP_SHARED)\nfor at in range(0, 512 << 20, 4096): hoard[at] = 1",
@@ -87,9 +87,9 @@ pub(crate) async fn a_memory_bomb_is_stopped(world: &World) {
         }
         return;
     }
-    leave_out("a limit on the memory of all processes together");
-    let sandbox = world.sandbox().await;
-    // Memory that is not touched takes none; the limit is on what was promised.
+    skip_unclaimed("a limit on the memory of all processes together");
+    let sandbox = context.sandbox().await;
+    // Untouched memory is not resident; the limit is on the address space.
     let bomb = "
 import mmap
 hoard = []
@@ -103,12 +103,12 @@ say('promised', len(hoard) * (64 << 20))
 ";
     let tried = attempts(&*sandbox, bomb).await;
     let promised: u64 = tried.get("promised").parse().unwrap();
-    assert_eq!(tried.get("end"), "ENOMEM", "{promised} bytes were promised");
-    assert!(promised <= Limits::MEMORY, "{promised} bytes were promised");
+    assert_eq!(tried.get("end"), "ENOMEM", "{promised} bytes were reserved");
+    assert!(promised <= Limits::MEMORY, "{promised} bytes were reserved");
 }
 
-pub(crate) async fn a_descriptor_bomb_is_stopped(world: &World) {
-    let sandbox = world.create(with(Limits { open_files: 100, ..Limits::default() })).await;
+pub(crate) async fn a_descriptor_bomb_is_stopped(context: &CaseContext) {
+    let sandbox = context.create(with(Limits { open_files: 100, ..Limits::default() })).await;
     let bomb = "
 for name, take in (('open', lambda: os.open('/dev/null', os.O_RDONLY)), ('pipe', os.pipe), ('socket', lambda: socket.socket().detach())):
     try:
@@ -128,9 +128,9 @@ attempt('raise', lambda: call('prlimit64', 0, 7, (ctypes.c_uint64 * 2)(1 << 20, 
     is_alive(&*sandbox).await;
 }
 
-/// A limit of 0 keeps files away but not a program on the host that takes cores from the kernel; a limit of 1 does.
-pub(crate) async fn no_core_is_dumped(world: &World) {
-    let sandbox = world.sandbox().await;
+/// A core limit of 0 prevents core files but not a core handler program on the host; a limit of 1 prevents both.
+pub(crate) async fn no_core_is_dumped(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let tried =
         attempts(&*sandbox, "import resource\nsay('core', resource.getrlimit(resource.RLIMIT_CORE))").await;
     assert_eq!(tried.get("core"), "(1, 1)");
@@ -139,7 +139,7 @@ pub(crate) async fn no_core_is_dumped(world: &World) {
     assert_eq!(read(&*sandbox, "ls -A").await, "");
 }
 
-pub(crate) async fn sigterm_can_be_ignored_and_the_end_cannot(world: &World) {
+pub(crate) async fn ignoring_sigterm_does_not_prevent_the_kill(context: &CaseContext) {
     let marker = marker();
     let text = format!(
         "# {marker}
@@ -152,14 +152,14 @@ while True:
     time.sleep(1)"
     );
     for exclusive in [false, true] {
-        let sandbox = world.sandbox().await;
+        let sandbox = context.sandbox().await;
         let mut request = program(&text).timeout(SHORT);
         request.exclusive = exclusive;
         let started = Instant::now();
         let outcome = sandbox.exec(request).await.unwrap();
         let after = started.elapsed().saturating_sub(SHORT);
         assert!(outcome.timed_out && outcome.stdout == "ready\n", "{outcome:?}");
-        assert!(after < world.grace(), "it took {after:?} after the deadline");
+        assert!(after < context.grace(), "{after:?} after the deadline");
         assert_eq!(processes_with(&marker), Vec::<i32>::new());
         let mut signalled = sandbox.spawn(program(&text)).await.unwrap();
         wait_for(&mut *signalled, "ready").await;
@@ -170,25 +170,25 @@ while True:
     }
 }
 
-/// A share of one processor.
+/// CPU limit, in processors.
 const SHARE: f64 = 0.2;
 
 /// Two processes that compute without a pause, on a fifth of one core.
-pub(crate) async fn a_processor_hog_gets_its_share(world: &World) {
-    if !world.controls(Controller::Cpu) || !world.controls(Controller::CpuAccounting) {
-        return leave_out("a share of the processors");
+pub(crate) async fn a_cpu_hog_gets_its_share(context: &CaseContext) {
+    if !context.controls(Controller::Cpu) || !context.controls(Controller::CpuAccounting) {
+        return skip_unclaimed("a share of the processors");
     }
-    let sandbox = world.create(with(Limits { cpus: Some(SHARE), ..Limits::default() })).await;
+    let sandbox = context.create(with(Limits { cpus: Some(SHARE), ..Limits::default() })).await;
     let hogs = script("(while :; do :; done) & while :; do :; done").timeout(Duration::from_secs(1));
     let outcome = sandbox.exec(hogs).await.unwrap();
     let taken = (outcome.usage.cpu_user_ms.unwrap() + outcome.usage.cpu_system_ms.unwrap()) / outcome.wall_ms;
     assert!(taken < SHARE * 1.6, "{taken} of a processor");
-    assert!(taken > SHARE * 0.3, "{taken} of a processor is less than was promised");
+    assert!(taken > SHARE * 0.3, "{taken} of a processor is less than the limit allows");
 }
 
-pub(crate) async fn what_a_killed_command_took_is_counted(world: &World) {
+pub(crate) async fn usage_of_a_killed_command_is_counted(context: &CaseContext) {
     for exclusive in [false, true] {
-        let sandbox = world.sandbox().await;
+        let sandbox = context.sandbox().await;
         let mut request = script("while :; do :; done").timeout(Duration::from_millis(400));
         request.exclusive = exclusive;
         let outcome = sandbox.exec(request).await.unwrap();
@@ -198,15 +198,15 @@ pub(crate) async fn what_a_killed_command_took_is_counted(world: &World) {
     }
 }
 
-pub(crate) async fn processor_time_is_limited(world: &World) {
-    let is_counted = world.controls(Controller::CpuAccounting);
+pub(crate) async fn processor_time_is_limited(context: &CaseContext) {
+    let is_counted = context.controls(Controller::CpuAccounting);
     let allowed = if is_counted { Duration::from_millis(300) } else { Duration::from_secs(1) };
-    let sandbox = world.create(with(Limits { cpu_time: Some(allowed), ..Limits::default() })).await;
-    // Where all processes are counted together, nothing is gained by having many.
+    let sandbox = context.create(with(Limits { cpu_time: Some(allowed), ..Limits::default() })).await;
+    // With a controller the time of all processes is counted together.
     let hog = if is_counted {
         "(while :; do :; done) & (while :; do :; done) & sleep 300"
     } else {
-        leave_out("the processor time of all processes together");
+        skip_unclaimed("the processor time of all processes together");
         "while :; do :; done"
     };
     let outcome = sandbox.exec(script(hog).timeout(PROMPT)).await.unwrap();
@@ -217,14 +217,15 @@ pub(crate) async fn processor_time_is_limited(world: &World) {
     is_alive(&*sandbox).await;
 }
 
-/// Several processes, all there before the pause, that compute, and wake each other up where that must not help: who is
-/// stopped by a signal can be continued by one that has not stopped yet, and a backend that says so claims no more.
-pub(crate) async fn a_paused_sandbox_does_not_run(world: &World) {
-    let sandbox = world.sandbox().await;
-    let wakes = match world.backend.capabilities().pause {
+/// Several processes, all started before the pause, that compute, and send SIGCONT to each other where that must not help:
+/// a process that was stopped by a signal can be continued by one that is not stopped yet, and a backend that pauses by
+/// signals claims no more.
+pub(crate) async fn a_paused_sandbox_does_not_run(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
+    let wakes = match context.backend.capabilities().pause {
         Some(PauseMethod::Freezer) => "os.kill(-1, signal.SIGCONT)",
         Some(PauseMethod::Signals) => "os.getpid()",
-        None => return leave_out("pausing"),
+        None => return skip_unclaimed("pausing"),
     };
     let text = format!(
         "for _ in range(3):
@@ -238,19 +239,19 @@ while True:
     let mut process = sandbox.spawn(program(&text)).await.unwrap();
     wait_for(&mut *process, "ready").await;
     sandbox.pause().await.unwrap();
-    let times = world.host.processor_ticks_of_sandboxes();
-    assert!(!times.is_empty(), "there are processes");
+    let times = context.host.processor_ticks_of_sandboxes();
+    assert!(!times.is_empty(), "no process was found");
     tokio::time::sleep(Duration::from_millis(300)).await;
-    assert_eq!(world.host.processor_ticks_of_sandboxes(), times, "something ran");
+    assert_eq!(context.host.processor_ticks_of_sandboxes(), times, "a process ran during the pause");
     sandbox.resume().await.unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    assert_ne!(world.host.processor_ticks_of_sandboxes(), times, "and now it runs again");
+    assert_ne!(context.host.processor_ticks_of_sandboxes(), times, "the processes run after the resume");
     sandbox.destroy().await.unwrap();
 }
 
-/// Each refused call is answered by the first process, which must not be kept from everything else by that.
-pub(crate) async fn refused_calls_without_end_are_counted_and_end(world: &World) {
-    let sandbox = world.sandbox().await;
+/// Each denied call is handled by the init process, which must stay responsive.
+pub(crate) async fn endless_denied_calls_are_counted_and_terminated(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let bomb = "
 import threading
 def bomb():
@@ -264,8 +265,8 @@ time.sleep(300)
     let outcome = sandbox.exec(program(bomb).timeout(SHORT)).await.unwrap();
     let after = started.elapsed().saturating_sub(SHORT);
     assert!(outcome.timed_out, "{outcome:?}");
-    assert!(after < world.grace() * 3, "it took {after:?} after the deadline");
-    if world.reports_denied() {
+    assert!(after < context.grace() * 3, "{after:?} after the deadline");
+    if context.reports_denied() {
         assert_eq!(outcome.denied.len(), 1, "{:?}", outcome.denied);
         assert!(outcome.denied[0].count > 1000, "{:?}", outcome.denied);
     }

@@ -1,4 +1,4 @@
-//! Menace itself: its descriptors and its binary, which both have been the way out of other sandboxes.
+//! Attacks on menace itself: its descriptors and its binary, both of which were escapes from other sandboxes.
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
@@ -12,9 +12,9 @@ use menace_sandbox::{Backend, Sandbox, SandboxError};
 use menace_tests::menace_binary;
 use rustix::io::{FdFlags, fcntl_setfd};
 
-use crate::directory::Directory;
-use crate::harness::{World, is_alive, leave_out, read};
-use crate::host::{Host, Kind};
+use crate::directory::HostDirectory;
+use crate::harness::{CaseContext, is_alive, read, skip_unclaimed};
+use crate::host::{BackendKind, HostState};
 use crate::probe::{attempts, program};
 
 const OPEN_DESCRIPTORS: &str = "
@@ -33,16 +33,16 @@ async fn assert_only_the_standard_streams(sandbox: &dyn Sandbox) {
     assert_eq!(outcome.stdout, "open=[0, 1, 2]\n", "{outcome:?}");
 }
 
-pub(crate) async fn only_the_standard_streams_are_open(world: &World) {
-    let directory = Directory::with(&[("file", "text")]);
-    assert_only_the_standard_streams(&*world.create(directory.copied_on_write()).await).await;
+pub(crate) async fn only_the_standard_streams_are_open(context: &CaseContext) {
+    let directory = HostDirectory::with(&[("file", "text")]);
+    assert_only_the_standard_streams(&*context.create(directory.copied_on_write()).await).await;
 }
 
-/// A caller that has a file open without close-on-exec, as many programs do.
-pub(crate) async fn descriptors_of_the_caller_are_not_inherited(world: &World) {
+/// The caller has a file open without close-on-exec, as many programs do.
+pub(crate) async fn descriptors_of_the_caller_are_not_inherited(context: &CaseContext) {
     let leak = File::open("/").unwrap();
     fcntl_setfd(&leak, FdFlags::empty()).unwrap();
-    let host = world.host.look_again();
+    let host = context.host.look_again();
     let backend = crate::harness::start_backend(&host).await;
     let sandbox = backend.create(SandboxSpec::default()).await.unwrap();
     assert_only_the_standard_streams(&*sandbox).await;
@@ -68,9 +68,9 @@ async fn refuses_the_directory(sandbox: &dyn Sandbox, directory: &str) {
 }
 
 /// CVE-2024-21626: `WORKDIR /proc/self/fd/7` was the host's root directory, which runc had open at that moment.
-pub(crate) async fn no_descriptor_is_a_way_in_for_the_working_directory(world: &World) {
-    let directory = Directory::with(&[("file", "text")]);
-    let sandbox = world.create(directory.copied_on_write()).await;
+pub(crate) async fn the_working_directory_cannot_be_a_leaked_descriptor(context: &CaseContext) {
+    let directory = HostDirectory::with(&[("file", "text")]);
+    let sandbox = context.create(directory.copied_on_write()).await;
     for number in 3..30 {
         refuses_the_directory(&*sandbox, &format!("/proc/self/fd/{number}")).await;
         refuses_the_directory(&*sandbox, &format!("/dev/fd/{number}/..")).await;
@@ -84,27 +84,27 @@ pub(crate) async fn no_descriptor_is_a_way_in_for_the_working_directory(world: &
     is_alive(&*sandbox).await;
 }
 
-/// The same for copying: a link that the sandbox has planted where its caller puts and gets files.
-pub(crate) async fn files_are_not_moved_through_descriptors_of_ours(world: &World) {
-    let directory = Directory::with(&[("file", "text")]);
+/// The same for copying: a link that the sandbox placed where its caller puts and gets files.
+pub(crate) async fn put_and_get_do_not_follow_runtime_descriptors(context: &CaseContext) {
+    let directory = HostDirectory::with(&[("file", "text")]);
     let before = directory.fingerprint();
-    let sandbox = world.create(directory.copied_on_write()).await;
+    let sandbox = context.create(directory.copied_on_write()).await;
     read(&*sandbox, "for number in $(seq 0 30); do ln -s /proc/self/fd/$number link$number; done").await;
     for number in 0..=30 {
         for path in [format!("/workspace/link{number}/layer"), format!("/proc/self/fd/{number}/layer")] {
             let mut archive = Vec::new();
             let got = sandbox.get(Path::new(&path), &mut archive).await;
-            assert!(got.is_err(), "{path} is the layer of the sandbox");
+            assert!(got.is_err(), "{path} must not give access to the layer of the sandbox");
         }
     }
     assert_eq!(directory.fingerprint(), before);
     is_alive(&*sandbox).await;
 }
 
-/// CVE-2019-5736: `/proc/self/exe` of a process of runc's inside was the binary of the host, and could be written to.
-pub(crate) async fn the_runtime_cannot_be_overwritten(world: &World) {
+/// CVE-2019-5736: `/proc/self/exe` of a runc process in the container was the binary of the host, and was writable.
+pub(crate) async fn the_runtime_cannot_be_overwritten(context: &CaseContext) {
     let before = hash(menace_binary());
-    let sandbox = world.sandbox().await;
+    let sandbox = context.sandbox().await;
     let program = "
 for process in ('self', '1', str(os.getppid())):
     path = '/proc/%s/exe' % process
@@ -120,16 +120,16 @@ attempt('by descriptor', lambda: os.open('/proc/self/fd/%d' % opened, os.O_WRONL
     assert_eq!(hash(menace_binary()), before);
 }
 
-/// The way in which that was done: a script whose interpreter is the runtime that starts it. Here the binary even
-/// belongs to the user whom the sandbox is on the host, as an installation in a home directory does.
-pub(crate) async fn the_runtime_cannot_be_made_the_program(_world: &World) {
+/// The exploit of CVE-2019-5736: a script whose interpreter is the runtime that starts it. Here the binary even belongs
+/// to the host user that the sandbox is mapped to, as with an installation in a home directory.
+pub(crate) async fn the_runtime_cannot_be_executed_as_the_program(_world: &CaseContext) {
     let directory = tempfile::tempdir().unwrap();
     let binary = directory.path().join("menace");
     fs::copy(menace_binary(), &binary).unwrap();
     fs::set_permissions(&binary, fs::Permissions::from_mode(0o777)).unwrap();
     let before = hash(&binary);
-    let host = Host::look(Kind::Native);
-    // A process with one thread would be forked instead of started again.
+    let host = HostState::look(BackendKind::Native);
+    // A single-threaded process would be forked instead of executed again.
     let (end, other_thread) = std::sync::mpsc::channel::<()>();
     let other_thread = std::thread::spawn(move || other_thread.recv().is_err());
     let options = NativeOptions {
@@ -145,11 +145,11 @@ pub(crate) async fn the_runtime_cannot_be_made_the_program(_world: &World) {
         for exclusive in [false, true] {
             let request = ExecRequest { exclusive, ..ExecRequest::new([program, "--version"]) };
             let started = sandbox.exec(request).await;
-            // It is not below the root of the sandbox, so that Landlock lets nobody execute or write it.
+            // It is outside of the sandbox's root, so Landlock denies executing and writing it.
             if is_restricted {
                 assert!(matches!(started, Err(SandboxError::Start { .. })), "{program}: {started:?}");
             } else {
-                leave_out("Landlock");
+                skip_unclaimed("Landlock");
             }
         }
     }

@@ -1,14 +1,14 @@
-//! System calls. What a sandbox may call is a table, and the table is tried against the kernel row by row.
+//! System calls. A table lists the calls that a sandbox may make, and every row is tried against the kernel.
 
 use std::collections::BTreeMap;
 
-use menace_enter::seccomp::{Answer, answer, rows};
+use menace_isolation::seccomp::{Answer, answer, rows};
 
-use crate::harness::{World, is_alive};
+use crate::harness::{CaseContext, is_alive};
 use crate::probe::{attempts, python};
 
-/// Every call that the table refuses without looking at its arguments, made once each.
-pub(crate) async fn what_the_table_refuses_is_refused_and_reported(world: &World) {
+/// Makes every call once that the table denies regardless of its arguments.
+pub(crate) async fn calls_denied_by_the_table_fail_and_are_reported(context: &CaseContext) {
     let refused: BTreeMap<&str, i32> = rows()
         .filter_map(|row| match answer(row.number, &[0; 6]) {
             Answer::Refuse(error) => Some((row.name(), error)),
@@ -43,9 +43,9 @@ pub(crate) async fn what_the_table_refuses_is_refused_and_reported(world: &World
         "unshare",
         "userfaultfd",
     ] {
-        assert!(refused.contains_key(name), "{name} is not refused by the table");
+        assert!(refused.contains_key(name), "{name} is not denied by the table");
     }
-    let sandbox = world.sandbox().await;
+    let sandbox = context.sandbox().await;
     let list = refused.keys().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
     let program = format!("for name in ({list}):\n    attempt(name, lambda: call(name, 0, 0, 0, 0, 0, 0))");
     let tried = attempts(&*sandbox, &program).await;
@@ -53,21 +53,21 @@ pub(crate) async fn what_the_table_refuses_is_refused_and_reported(world: &World
         let expected = match *error {
             libc::EPERM => "EPERM",
             libc::EAFNOSUPPORT => "EAFNOSUPPORT",
-            other => panic!("{name} is refused with {other}"),
+            other => panic!("{name} is denied with {other}"),
         };
         assert_eq!(tried.get(name), expected, "{name}");
-        tried.assert_denied(world, &[(name, 1)]);
+        tried.assert_denied(context, &[(name, 1)]);
     }
     assert_eq!(tried.outcome.denied.len(), refused.len(), "{:?}", tried.outcome.denied);
     is_alive(&*sandbox).await;
 }
 
-/// What is newer than the table, what has no number yet, and the numbers of the x32 ABI.
-pub(crate) async fn what_the_table_does_not_know_is_absent(world: &World) {
-    let sandbox = world.sandbox().await;
+/// Calls newer than the table, unassigned numbers, and the numbers of the x32 ABI.
+pub(crate) async fn calls_unknown_to_the_table_fail_with_enosys(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let known: Vec<u32> = rows().map(|row| row.number).collect();
-    // The kernel never shows its filters the two calls with which its own probes return (since 6.11): it kills who makes
-    // them elsewhere.
+    // Since 6.11 the kernel does not pass the two calls with which uprobes return to its filters, and kills a process that
+    // makes them itself.
     let of_probes = [335, 336];
     let unknown: Vec<u32> = (0..600)
         .filter(|number| !known.contains(number) && !of_probes.contains(number))
@@ -78,16 +78,16 @@ pub(crate) async fn what_the_table_does_not_know_is_absent(world: &World) {
     );
     let tried = attempts(&*sandbox, &program).await;
     tried.assert_all(unknown.len() + 1, &["ENOSYS"]);
-    assert_eq!(tried.outcome.denied, [], "libraries try such calls, and nobody wants to hear of it");
+    assert_eq!(tried.outcome.denied, [], "libraries probe for such calls, so they are not reported");
 }
 
-pub(crate) async fn new_namespaces_are_refused(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn new_namespaces_are_refused(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 KINDS = {'NEWCGROUP': 0x02000000, 'NEWIPC': 0x08000000, 'NEWNET': 0x40000000, 'NEWNS': 0x00020000, 'NEWPID': 0x20000000, 'NEWUSER': 0x10000000, 'NEWUTS': 0x04000000}
 before = {name: os.readlink('/proc/self/ns/' + name) for name in os.listdir('/proc/self/ns')}
 def clone(flags):
-    # A child that were made would go on here.
+    # A child would continue here.
     call('clone', flags | signal.SIGCHLD, 0, 0, 0, 0)
 for name, flag in KINDS.items():
     attempt('unshare ' + name, lambda: call('unshare', flag))
@@ -104,12 +104,12 @@ assert before == after
     let tried = attempts(&*sandbox, program).await;
     tried.assert_all(7 * 3 + 4, &["EPERM", "ENOSYS"]);
     assert_eq!((tried.get("clone3 10000000"), tried.get("clone NEWUSER")), ("ENOSYS", "EPERM"));
-    tried.assert_denied(world, &[("unshare", 8), ("clone", 15)]);
+    tried.assert_denied(context, &[("unshare", 8), ("clone", 15)]);
     is_alive(&*sandbox).await;
 }
 
-pub(crate) async fn namespaces_cannot_be_joined(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn namespaces_cannot_be_joined(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 for name in sorted(os.listdir('/proc/self/ns')):
     opened = os.open('/proc/self/ns/' + name, os.O_RDONLY)
@@ -120,12 +120,12 @@ attempt('first process', lambda: call('setns', os.pidfd_open(1), 0x20000))
     let count = tried.outcome.stdout.lines().count();
     assert!(count >= 9, "{}", tried.outcome.stdout);
     tried.assert_all(count, &["EPERM"]);
-    tried.assert_denied(world, &[("setns", count as u64)]);
+    tried.assert_denied(context, &[("setns", count as u64)]);
 }
 
 /// CVE-2017-5226, and CVE-2019-10063 with bits above those that the kernel reads.
-pub(crate) async fn nobody_types_into_a_terminal(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn terminal_input_cannot_be_injected(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 import fcntl, select
 master, slave = os.openpty()
@@ -152,12 +152,12 @@ say('read', os.read(slave, 100))
         assert!(results.len() >= 2 && results.iter().all(|line| line.ends_with("=EPERM")), "{results:?}");
     }
     assert_eq!((tried.get("controlling"), tried.get("typed")), ("EPERM", "[]"));
-    assert_eq!(tried.get("read"), "b'typed by its owner\\n'", "a terminal works otherwise");
-    tried.assert_denied(world, &[("ioctl", 11)]);
+    assert_eq!(tried.get("read"), "b'typed by its owner\\n'", "the terminal must work otherwise");
+    tried.assert_denied(context, &[("ioctl", 11)]);
 }
 
-pub(crate) async fn nothing_is_mounted(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn mounting_is_refused(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 def table():
     return open('/proc/self/mountinfo').read()
@@ -177,12 +177,12 @@ assert table() == before
 ";
     let tried = attempts(&*sandbox, program).await;
     tried.assert_all(9 * 2 + 5 + 1 + 9, &["EPERM", "ENOENT"]);
-    tried.assert_denied(world, &[("mount", 12), ("fsopen", 9), ("pivot_root", 1)]);
+    tried.assert_denied(context, &[("mount", 12), ("fsopen", 9), ("pivot_root", 1)]);
 }
 
-/// Protocols without namespaces lead out of them: a vsock ends at the hypervisor, and netlink commands the kernel.
-pub(crate) async fn other_protocols_are_refused(world: &World) {
-    let sandbox = world.sandbox().await;
+/// Protocols without namespaces lead out of a sandbox: a vsock ends at the hypervisor, and netlink configures the kernel.
+pub(crate) async fn other_protocols_are_refused(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 ALLOWED = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6, socket.AF_NETLINK)
 for family in range(48):
@@ -194,11 +194,11 @@ for protocol in range(1, 24):
 ";
     let tried = attempts(&*sandbox, program).await;
     tried.assert_all(44 * 4 + 23, &["EAFNOSUPPORT", "EPROTONOSUPPORT"]);
-    tried.assert_denied(world, &[("socket", 44 * 4 + 23)]);
+    tried.assert_denied(context, &[("socket", 44 * 4 + 23)]);
 }
 
-pub(crate) async fn odd_personalities_are_refused(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn odd_personalities_are_refused(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 for name, value in (('READ_IMPLIES_EXEC', 0x0400000), ('ADDR_COMPAT_LAYOUT', 0x0200000), ('MMAP_PAGE_ZERO', 0x0100000), ('LINUX32', 8), ('SVR4', 1), ('UNAME26', 0x20000)):
     attempt(name, lambda: call('personality', value))
@@ -206,13 +206,13 @@ assert c.personality(0xffffffff) == 0
 ";
     let tried = attempts(&*sandbox, program).await;
     tried.assert_all(6, &["EPERM"]);
-    tried.assert_denied(world, &[("personality", 6)]);
+    tried.assert_denied(context, &[("personality", 6)]);
 }
 
-/// `int 0x80` reaches the calls of i386, whose numbers mean others: 120 is clone there, and 21 is mount.
+/// `int 0x80` makes i386 calls, whose numbers differ: 120 is clone there, and 21 is mount.
 #[cfg(target_arch = "x86_64")]
-pub(crate) async fn calls_of_another_architecture_are_deadly(world: &World) {
-    let sandbox = world.sandbox().await;
+pub(crate) async fn calls_of_another_architecture_kill_the_process(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     for number in [20_u32, 21, 120, 310] {
         let program = format!(
             "import mmap
@@ -231,13 +231,13 @@ print('after', function(), flush=True)"
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-pub(crate) async fn calls_of_another_architecture_are_deadly(_world: &World) {
-    crate::harness::leave_out("another architecture on this machine");
+pub(crate) async fn calls_of_another_architecture_kill_the_process(_world: &CaseContext) {
+    crate::harness::skip_unclaimed("another architecture on this machine");
 }
 
-/// A supervisor of its own could let a call pass that ours refuses.
-pub(crate) async fn no_supervisor_can_be_installed(world: &World) {
-    let sandbox = world.sandbox().await;
+/// A seccomp supervisor of the sandbox could allow a call that menace denies.
+pub(crate) async fn no_supervisor_can_be_installed(context: &CaseContext) {
+    let sandbox = context.sandbox().await;
     let program = "
 # One instruction: return ALLOW.
 code = (ctypes.c_uint64 * 1)(6 | 0x7fff0000 << 32)
@@ -248,5 +248,5 @@ attempt('mount', lambda: call('mount', b'none', b'/workspace', b'tmpfs', 0, None
 ";
     let tried = attempts(&*sandbox, program).await;
     assert_eq!((tried.get("listener"), tried.get("filter"), tried.get("mount")), ("EPERM", "ok", "EPERM"));
-    tried.assert_denied(world, &[("seccomp", 1), ("mount", 1)]);
+    tried.assert_denied(context, &[("seccomp", 1), ("mount", 1)]);
 }

@@ -1,17 +1,17 @@
-//! Whether a JSON document is what a case expects.
+//! Comparison of a JSON document with the expectation of a case.
 //!
-//! An expectation says what it cares about and leaves the rest open:
+//! An expectation lists what has to match and leaves the rest open:
 //!
 //! - of an object the listed keys must match;
 //! - of an array with objects each listed element must match an element of its own; a key written `"only x"` in front
 //!   of the array means that there are no others;
-//! - an array of scalars must be equal, so `[]` means that there is nothing;
+//! - an array of scalars must be equal, so `[]` means an empty array;
 //! - a number with a fraction matches to three decimals; `"0.8..1"` matches a number in that range, ends included;
-//! - a text that starts or ends with `…` matches what goes on there; `null` matches what is not there.
+//! - a text that starts or ends with `…` matches any continuation there; `null` matches a missing value.
 
 use serde_json::Value;
 
-/// What is not as expected, each as one line.
+/// Lists the differences, one line each.
 pub(super) fn differences(expected: &Value, actual: &Value) -> Vec<String> {
     let mut found = Vec::new();
     compare("", expected, actual, &mut found);
@@ -57,7 +57,7 @@ fn compare_elements(place: &str, expected: &[Value], actual: &[Value], found: &m
     }
 }
 
-/// Why no element matches: against the one that is meant, if it can be told which that is.
+/// Explains why no element matches: by comparison with the element of the same identity, if there is one.
 fn explain(place: &str, wanted: &Value, actual: &[Value]) -> Vec<String> {
     let identity = identity(wanted);
     let meant = actual.iter().find(|element| {
@@ -69,7 +69,7 @@ fn explain(place: &str, wanted: &Value, actual: &[Value]) -> Vec<String> {
         (Some(element), Some((_, name))) => {
             let mut nested = Vec::new();
             compare(&format!("{place}[{name}]"), wanted, element, &mut nested);
-            if nested.is_empty() { vec![format!("{place}[{name}] is there fewer times")] } else { nested }
+            if nested.is_empty() { vec![format!("{place}[{name}] occurs too few times")] } else { nested }
         }
         _ => vec![format!(
             "{place} has no element like {wanted}: {}",

@@ -1,4 +1,4 @@
-//! The titles of the cases in a Markdown file: its headings of the second level. Also read by `build.rs`.
+//! Titles of the cases in a Markdown file: its second-level headings. Also used by `build.rs`.
 
 /// The lines of a file that are not inside a fence, with their indexes.
 pub(crate) fn lines_outside_fences(text: &str) -> impl Iterator<Item = (usize, &str)> {

@@ -1,4 +1,4 @@
-//! Takes a case out of a Markdown file.
+//! Extracts a case from a Markdown file.
 
 use serde_json::Value;
 
@@ -12,14 +12,14 @@ pub(super) struct CaseFile {
 }
 
 /// One section of a Markdown file.
-pub(super) struct Case {
-    /// Why the expectation is what it is.
+pub(super) struct MarkdownCase {
+    /// Reason for the expectation.
     pub(super) prose: String,
     pub(super) files: Vec<CaseFile>,
     pub(super) expectation: Value,
 }
 
-impl Case {
+impl MarkdownCase {
     /// Reads the section under the heading `## title`.
     pub(super) fn find(text: &str, title: &str) -> Self {
         let section = section(text, title);
@@ -32,15 +32,15 @@ impl Case {
             }
         }
         let prose: String = lines_outside_fences(section).map(|(_, line)| format!("{line}\n")).collect();
-        assert!(!prose.trim().is_empty(), "{title}: no sentence says why");
-        let expectation = expectation.unwrap_or_else(|| panic!("{title}: nothing is expected"));
+        assert!(!prose.trim().is_empty(), "{title}: no prose gives a reason");
+        let expectation = expectation.unwrap_or_else(|| panic!("{title}: no expectation"));
         Self { prose, files, expectation }
     }
 }
 
 fn section<'a>(text: &'a str, title: &str) -> &'a str {
     let same = case_titles(text).into_iter().filter(|found| *found == title).count();
-    assert_eq!(same, 1, "{title}: there must be one case of that name");
+    assert_eq!(same, 1, "{title}: the title must be unique");
     let headings: Vec<(usize, &str)> =
         lines_outside_fences(text).filter(|(_, line)| line.starts_with("## ")).collect();
     let position =
@@ -51,19 +51,21 @@ fn section<'a>(text: &'a str, title: &str) -> &'a str {
     &text[starts[headings[position].0 + 1]..end]
 }
 
-struct Fence<'a> {
+struct CaseFence<'a> {
     words: Vec<&'a str>,
     content: String,
 }
 
-fn fences(section: &str) -> Vec<Fence<'_>> {
-    let mut fences: Vec<Fence<'_>> = Vec::new();
+fn fences(section: &str) -> Vec<CaseFence<'_>> {
+    let mut fences: Vec<CaseFence<'_>> = Vec::new();
     let mut is_inside = false;
     for line in section.lines() {
         match (line.strip_prefix("```"), is_inside) {
             (Some(information), false) => {
-                fences
-                    .push(Fence { words: information.split_whitespace().collect(), content: String::new() });
+                fences.push(CaseFence {
+                    words: information.split_whitespace().collect(),
+                    content: String::new(),
+                });
                 is_inside = true;
             }
             (Some(_), true) => is_inside = false,
@@ -79,7 +81,7 @@ fn fences(section: &str) -> Vec<Fence<'_>> {
 }
 
 fn parse_expectation(title: &str, text: &str) -> Value {
-    serde_json::from_str(text).unwrap_or_else(|error| panic!("{title}: the expectation is no JSON: {error}"))
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{title}: the expectation is not JSON: {error}"))
 }
 
 /// `executable` sets the mode, `crlf` the line ends; `escaped` turns `\xe9` into the byte it names.

@@ -1,4 +1,4 @@
-//! Cases written in Markdown: prose that says why, the files of a small repository, what a scan of it must show.
+//! Cases written in Markdown: prose with the reason, the files of a small repository, the expected scan result.
 
 mod expectation;
 mod headings;
@@ -6,17 +6,17 @@ mod markdown;
 
 use std::path::Path;
 
-use crate::tree::Tree;
+use crate::tree::RepositoryTree;
 
 use expectation::differences;
-use markdown::Case;
+use markdown::MarkdownCase;
 
 /// Runs one case of `cases/<file>.md`.
 pub fn check(file: &str, title: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("cases").join(file).with_extension("md");
     let text = std::fs::read_to_string(&path).expect("the file was there when the tests were built");
-    let case = Case::find(&text, title);
-    let tree = Tree::new();
+    let case = MarkdownCase::find(&text, title);
+    let tree = RepositoryTree::new();
     for file in &case.files {
         if file.is_executable {
             tree.write_executable(&file.path, &file.content);

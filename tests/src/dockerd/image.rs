@@ -1,4 +1,4 @@
-//! A root directory for containers, of files that this machine has: busybox and Python, with the libraries that they need.
+//! Root file system for containers, made of files of this machine: busybox and Python, with their libraries.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use tar::{Builder, EntryType, Header};
 
-/// Python of the system, which needs nothing but what is below `/usr`.
+/// Python of the system, which needs only files below `/usr`.
 const PYTHON: &str = "/usr/bin/python3";
 
 /// Directories of the standard library that no test needs.
@@ -18,7 +18,7 @@ const LEFT_OUT: [&str; 8] =
 pub(super) fn root_archive(directory: &Path) -> PathBuf {
     let path = directory.join("root.tar");
     let file = File::create(&path).expect("the directory is writable");
-    let mut image = Image { builder: Builder::new(file), added: BTreeSet::new() };
+    let mut image = ImageArchive { builder: Builder::new(file), added: BTreeSet::new() };
     image.builder.follow_symlinks(false);
     image.add_directories();
     image.add_busybox();
@@ -30,13 +30,13 @@ pub(super) fn root_archive(directory: &Path) -> PathBuf {
     path
 }
 
-struct Image {
+struct ImageArchive {
     builder: Builder<File>,
-    /// What is there already: an engine takes every name once.
+    /// Names that were added: an engine accepts every name only once.
     added: BTreeSet<PathBuf>,
 }
 
-impl Image {
+impl ImageArchive {
     fn add_directories(&mut self) {
         for name in
             ["usr", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64", "etc", "var", "proc", "sys", "dev", "run"]
@@ -69,7 +69,7 @@ impl Image {
         }
     }
 
-    /// What this machine has under the same name says things in the words that tests expect.
+    /// Adds a program of this machine in place of the busybox one, because tests expect the wording of its messages.
     fn add_program(&mut self, program: &Path, name: &str) {
         self.add_file_as(program, Path::new("usr/bin").join(name));
         for library in libraries(program) {
@@ -90,7 +90,7 @@ impl Image {
         }
     }
 
-    /// What menace itself needs when it runs in a container. This program of the same compiler needs the same.
+    /// Adds the libraries that menace needs in a container. This test executable has the same compiler, so it needs the same.
     fn add_libraries_of_rust(&mut self) {
         let this = std::env::current_exe().expect("a running process knows its executable");
         for library in libraries(&this) {
@@ -98,12 +98,12 @@ impl Image {
         }
     }
 
-    /// A file by the name that it has here.
+    /// Adds a file under the path that it has on this machine.
     fn add_file(&mut self, path: &Path) {
         self.add_file_as(path, in_usr(path));
     }
 
-    /// What is a link here is a file there.
+    /// Adds a file under another name; links are followed, so a link here becomes a file in the image.
     fn add_file_as(&mut self, path: &Path, name: PathBuf) {
         if self.added.insert(name.clone()) {
             let mut file = File::open(path).expect("a file of the system can be read");
@@ -140,7 +140,7 @@ fn on_this_machine(name: &str) -> Option<PathBuf> {
     places.into_iter().find(|path| path.is_file())?.canonicalize().ok()
 }
 
-/// `/lib` is a link to `/usr/lib` inside, whatever it is here.
+/// Maps a path below `/lib` and the like to `/usr`: in the image `/lib` is always a link to `/usr/lib`.
 fn in_usr(path: &Path) -> PathBuf {
     let relative = path.strip_prefix("/").unwrap_or(path);
     if relative.starts_with("usr") { relative.to_owned() } else { Path::new("usr").join(relative) }
@@ -161,7 +161,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// What the loader needs for a program or library, and the loader itself.
+/// Shared libraries of a program or library, and the loader itself.
 fn libraries(path: &Path) -> Vec<PathBuf> {
     let printed = output(Command::new("ldd").arg(path));
     let words = printed.split_whitespace().filter(|word| word.starts_with('/'));
@@ -171,7 +171,7 @@ fn libraries(path: &Path) -> Vec<PathBuf> {
 fn which(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found = std::env::split_paths(&path).map(|directory| directory.join(program));
-    found.find(|path| path.is_file()).expect("it was started a moment ago")
+    found.find(|path| path.is_file()).expect("can_run_dockerd started the program before")
 }
 
 fn output(command: &mut Command) -> String {

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Runs a dockerd of its own for tests, as the first process of a process namespace and in mount and network namespaces of its own, so
-# that its end is the end of everything that it started and mounted. It ends when nobody uses it any more: who uses it holds
-# DIRECTORY/users, and who looks for it DIRECTORY/start.
+# Supervises a dockerd for tests. It is PID 1 of a PID namespace, with mount and network namespaces of its own, so that its
+# exit ends everything that it started and mounted. It exits when no test uses it: a test that uses the daemon holds a lock on
+# DIRECTORY/users, and a test that looks for it holds one on DIRECTORY/start.
 set -eu
 directory=$1
 
-# Users inside are others outside, as the files say that this dockerd sees in place of the host's.
+# Map users of containers to other users of the host: these files replace /etc/subuid and /etc/subgid for this dockerd.
 printf 'daemon:2000000000:65536\n' > "$directory/subordinate"
 mount --bind "$directory/subordinate" /etc/subuid
 mount --bind "$directory/subordinate" /etc/subgid
 
-# In memory: removing a container waits for everything that was written to the disk of its files, whoever wrote it. Not in
-# DIRECTORY: the users of containers must be able to reach it, and the build directory may be in a home that only root enters.
+# In memory: removing a container waits until all pending writes to its disk are done, including those of other processes. Not
+# in DIRECTORY: users of containers must be able to reach it, and the build directory may be in a home that only root can enter.
 mount -t tmpfs -o size=4g,mode=711 menace-tests-docker /mnt
 
 dockerd --data-root /mnt/data --exec-root "$directory/exec" --pidfile "$directory/pid" \

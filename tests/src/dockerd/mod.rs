@@ -1,5 +1,5 @@
-//! A dockerd of the tests' own. nextest starts one process per test, and a daemon takes seconds to start: so the first test
-//! that needs it starts it together with a keeper (`keeper.sh`), which ends it when no test has used it for a while.
+//! A dockerd for the tests only. nextest starts one process per test, and a daemon takes seconds to start: the first test
+//! that needs it starts it under a supervisor script (`keeper.sh`), which ends it when no test has used it for a while.
 
 mod image;
 
@@ -17,19 +17,19 @@ use crate::binary::profile_directory;
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What the image of the tests is called.
+/// Name of the image that the tests use.
 const IMAGE: &str = "menace-tests:latest";
 
 const KEEPER: &str = include_str!("keeper.sh");
 
-/// The options for the daemon of the tests, which lives at least as long as this process. Nothing if this machine has no
-/// dockerd or the caller may not start it, which is an error in CI and said otherwise.
+/// Options for the daemon of the tests, which lives at least as long as this process. `None` if this machine has no
+/// dockerd or the caller may not start it, which is an error in CI and reported on stderr elsewhere.
 pub fn docker_options() -> Option<DockerOptions> {
     static USE: OnceLock<Option<(File, DockerOptions)>> = OnceLock::new();
-    USE.get_or_init(|| has_what_it_needs().then(start_or_join)).as_ref().map(|(_, options)| options.clone())
+    USE.get_or_init(|| can_run_dockerd().then(start_or_join)).as_ref().map(|(_, options)| options.clone())
 }
 
-/// Runs the body of a test if there is a daemon for it.
+/// Runs the body of a test if a daemon is available.
 pub fn with_docker(_test: &str, body: impl FnOnce()) {
     if docker_options().is_some() {
         body();
@@ -37,7 +37,7 @@ pub fn with_docker(_test: &str, body: impl FnOnce()) {
 }
 
 #[expect(clippy::print_stderr, reason = "a test says what it does not test")]
-fn has_what_it_needs() -> bool {
+fn can_run_dockerd() -> bool {
     let is_there = |program: &str| {
         let found = Command::new(program).arg("--help").stdout(Stdio::null()).stderr(Stdio::null()).status();
         found.is_ok()
@@ -77,14 +77,14 @@ fn start_or_join() -> (File, DockerOptions) {
     if !has_image.exists() {
         let root = image::root_archive(&directory);
         let imported = runtime().block_on(import_image(&options, &root, IMAGE));
-        imported.expect("an image can be made of files of this machine");
-        fs::remove_file(root).expect("it was just made");
+        imported.expect("the image can be imported from files of this machine");
+        fs::remove_file(root).expect("the archive was just written");
         fs::write(has_image, "").expect("the target directory is writable");
     }
     (using, options)
 }
 
-/// Short enough for the name of a socket, and not in a directory that is removed while the daemon is used.
+/// Directory of the daemon: short enough for a socket path, and not removed while the daemon is in use.
 fn directory() -> PathBuf {
     profile_directory().join("dockerd")
 }
@@ -97,7 +97,7 @@ fn answers(directory: &Path) -> bool {
     std::os::unix::net::UnixStream::connect(directory.join("docker.sock")).is_ok()
 }
 
-/// What a machine that was switched off has left.
+/// Removes files that a machine left behind when it was switched off.
 fn remove_left_overs(directory: &Path) {
     for name in ["exec", "docker.sock", "pid", "log", "has_image"] {
         let path = directory.join(name);
@@ -106,12 +106,12 @@ fn remove_left_overs(directory: &Path) {
     }
 }
 
-/// Starts a daemon and its keeper, which nobody waits for: it ends by itself and leaves nothing.
+/// Starts a daemon and its supervisor script. No process waits for it: it ends by itself and removes its files.
 #[expect(clippy::zombie_processes, reason = "it outlives this process, and is waited for by the first one")]
 fn start(directory: &Path) {
     let keeper = directory.join("keeper.sh");
     fs::write(&keeper, KEEPER).expect("the target directory is writable");
-    // It outlives its starter, and so would what it inherits: the lock under which somebody runs tests, as flock(1) passes it on.
+    // It outlives this process, and so would inherited descriptors, such as a lock that flock(1) passes to the tests.
     let script = "exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-
         unshare --net --mount --propagation private --pid --fork --kill-child --mount-proc sh \"$1/keeper.sh\" \"$1\"
         find /sys/fs/cgroup -depth -type d -path '*/menace-tests-docker*' -exec rmdir {} + 2> /dev/null

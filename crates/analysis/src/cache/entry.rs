@@ -1,21 +1,21 @@
-//! What is remembered about one file.
+//! Cache entry of one file.
 
 use serde::{Deserialize, Serialize};
 
 use crate::facts::FileFacts;
 use crate::files::Stamp;
 
-/// A file's facts, and how to tell whether they still hold.
+/// Facts of a file, with the stamp and content hash that tell whether they are still valid.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Entry {
     pub(crate) stamp: Stamp,
     pub(crate) content: [u8; 32],
-    /// When the stamp was taken, on the file system's clock.
+    /// Time at which the stamp was taken, on the file system's clock.
     pub(crate) recorded_ns: i128,
     pub(crate) facts: FileFacts,
 }
 
-/// File systems stamp with the tick of a timer; a change within this time of the scan may leave the stamp as it was.
+/// File systems take time stamps from a timer tick; a change within this time of the scan may not change the stamp.
 const STAMP_GRANULARITY_NS: i128 = 1_000_000_000;
 
 impl Entry {

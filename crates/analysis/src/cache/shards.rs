@@ -1,4 +1,4 @@
-//! The files of a cache.
+//! Shard files of a cache.
 
 use std::hash::{Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use crate::atomic::replace;
 
 use super::Entry;
 
-/// Few enough to be read at once, many enough that one edit rewrites little.
+/// Few enough to read all of them for every scan, many enough that one edit rewrites little.
 const SHARDS: usize = 32;
 
 /// Changes whenever the analysis does; see `build.rs`.
 const FINGERPRINT: &str = env!("MENACE_ANALYSIS_FINGERPRINT");
 
-/// The shards of one repository.
+/// Cached facts of one repository.
 pub(crate) struct Cache {
     directory: PathBuf,
     entries: FxHashMap<String, Entry>,
@@ -39,15 +39,15 @@ impl Cache {
         self.entries.remove(path)
     }
 
-    /// Paths that nobody has taken: files that are gone.
+    /// Paths that were not taken: files that no longer exist.
     pub(crate) fn remaining(&self) -> impl Iterator<Item = &str> {
         self.entries.keys().map(String::as_str)
     }
 
-    /// Writes the shards in which something changed.
+    /// Writes the shards that contain changed entries.
     ///
-    /// A cache that cannot be written slows the next scan down and does not change any result, so it is a warning, one
-    /// for all shards: they fail for the same reason.
+    /// A failed write slows the next scan down and changes no result, so it is only a warning; one for all shards,
+    /// since they fail for the same reason.
     pub(crate) fn save<'a>(&self, entries: impl Iterator<Item = (&'a str, &'a Entry)>, changed: &[&str]) {
         let mut is_dirty = [false; SHARDS];
         changed.iter().copied().chain(self.remaining()).for_each(|path| is_dirty[shard_of(path)] = true);
@@ -80,7 +80,7 @@ fn header() -> [u8; 32] {
     *blake3::hash(format!("menace facts {FINGERPRINT}").as_bytes()).as_bytes()
 }
 
-/// Header, checksum of the rest, the rest.
+/// Shard format: header, checksum of the payload, payload.
 fn write_shard(path: &Path, entries: &[(&str, &Entry)]) -> std::io::Result<()> {
     let payload = postcard::to_stdvec(entries).expect("facts are plain data");
     let mut bytes = Vec::with_capacity(payload.len() + 64);
@@ -94,16 +94,16 @@ fn read_shard(path: &Path) -> Vec<(String, Entry)> {
     let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
     let usable = bytes.split_at_checked(32).filter(|(found, _)| *found == header());
     let Some((checksum, payload)) = usable.and_then(|(_, rest)| rest.split_at_checked(32)) else {
-        tracing::debug!(path = %path.display(), "scan cache of another version, making it anew");
+        tracing::debug!(path = %path.display(), "scan cache has another version, rebuilding it");
         return Vec::new();
     };
     if blake3::hash(payload).as_bytes() != checksum {
-        tracing::warn!(path = %path.display(), "scan cache is corrupt, making it anew");
+        tracing::warn!(path = %path.display(), "scan cache is corrupt, rebuilding it");
         return Vec::new();
     }
     postcard::from_bytes(payload).unwrap_or_else(|error| {
-        // The checksum holds, so this build wrote what it cannot read: a bug of ours that must not stay unseen.
-        tracing::warn!(path = %path.display(), %error, "scan cache cannot be decoded, making it anew");
+        // The checksum is valid, so this build wrote a payload that it cannot read: a bug in menace worth a warning.
+        tracing::warn!(path = %path.display(), %error, "failed to decode the scan cache, rebuilding it");
         Vec::new()
     })
 }

@@ -1,7 +1,7 @@
-//! What is left of a module when layout, comments and docstrings are taken away.
+//! Fingerprint of a module without its layout, comments and docstrings.
 //!
 //! Two views of the same tokens: `exact`, in which every identifier is replaced by the order of its first appearance,
-//! so that a copy with renamed variables is still the same; and `sketch`, the smallest hashes of all runs of six
+//! so that a copy with renamed variables has the same hash; and `sketch`, the smallest hashes of all runs of six
 //! tokens (a bottom-k sketch, Broder 1997), from which the share of common runs of two modules can be estimated.
 
 use serde::{Deserialize, Serialize};
@@ -32,17 +32,17 @@ pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> Fingerprint {
     let mut place = Place::StatementStart;
     for token in &vocabulary.tokens {
         match (token.kind, place) {
-            // The end of a docstring goes with it.
+            // The newline after a docstring is dropped with it.
             (TokenKind::Newline, Place::AfterDocstring) => {
                 place = Place::StatementStart;
                 continue;
             }
             (TokenKind::Newline | TokenKind::Indent | TokenKind::Dedent, _) => {
                 place = Place::StatementStart;
-                exact = follow(exact, token.kind as u64);
+                exact = extend_hash(exact, token.kind as u64);
                 continue;
             }
-            // A string that starts a statement is a docstring or the like.
+            // A string that starts a statement is a docstring or serves as a comment.
             (TokenKind::String, Place::StatementStart) => {
                 place = Place::AfterDocstring;
                 continue;
@@ -51,8 +51,8 @@ pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> Fingerprint {
         }
         tokens += 1;
         let hash = vocabulary.words[token.word as usize].hash;
-        // A number, so that it is told from the hash of a literal, is never as large as one.
-        exact = follow(exact, if token.kind == TokenKind::Name { numbers.of(token.word) } else { hash });
+        // Identifier numbers are small, so they do not collide with the hashes of literals.
+        exact = extend_hash(exact, if token.kind == TokenKind::Name { numbers.of(token.word) } else { hash });
         if let Some(run) = runs.push(hash) {
             sketch.offer(run);
         }
@@ -60,8 +60,8 @@ pub(crate) fn fingerprint(vocabulary: &Vocabulary) -> Fingerprint {
     Fingerprint { tokens, exact, sketch: sketch.smallest() }
 }
 
-/// The hash of a sequence that goes on with `value`.
-fn follow(sequence: u64, value: u64) -> u64 {
+/// Hash of a sequence extended by `value`.
+fn extend_hash(sequence: u64, value: u64) -> u64 {
     (sequence.rotate_left(23) ^ value).wrapping_mul(BASE)
 }
 
@@ -101,7 +101,7 @@ struct Runs {
     rolling: u64,
 }
 
-/// Odd, so that multiplying by it loses nothing modulo 2⁶⁴.
+/// Odd, so that multiplication by it is invertible modulo 2⁶⁴.
 const BASE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Runs {
@@ -125,14 +125,14 @@ const BASE_TO_RUN: u64 = {
     power
 };
 
-/// The high bits of a polynomial hash are the good ones; fold and spread them.
+/// The high bits of a polynomial hash are the well-distributed ones; fold and spread them.
 fn mix(hash: u64) -> u32 {
     let spread = (hash ^ (hash >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
     (spread >> 32) as u32
 }
 
-/// The smallest distinct hashes offered so far, in batches: sorting a full buffer now and then is cheaper than keeping
-/// it sorted.
+/// Smallest distinct hashes offered so far, in batches: sorting a full buffer occasionally is cheaper than keeping it
+/// sorted.
 #[derive(Default)]
 struct Sketch {
     candidates: Vec<u32>,
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consistent_renaming_is_the_same_and_a_swap_is_not() {
+    fn consistent_renaming_keeps_the_hash_and_a_swap_changes_it() {
         assert_eq!(of("x = a + b * a").exact, of("y = c + d * c").exact);
         assert_ne!(of("x = a + b * a").exact, of("x = a + b * b").exact);
         assert_ne!(of("x = 'a'").exact, of("x = 'b'").exact);

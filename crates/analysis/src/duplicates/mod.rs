@@ -1,4 +1,4 @@
-//! Modules that repeat each other.
+//! Detection of duplicate and near-duplicate modules.
 
 mod fingerprint;
 mod similar;

@@ -1,30 +1,30 @@
-//! Pairs of modules that say the same.
+//! Pairs of modules with the same or nearly the same tokens.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::fingerprint::{Fingerprint, SKETCH};
 
-/// Below this many tokens modules are alike by chance: empty packages, one-line re-exports.
+/// Modules with fewer tokens are similar by coincidence: empty packages, one-line re-exports.
 const MIN_TOKENS: u32 = 60;
-/// Estimated share of common runs from which on a module counts as a near-duplicate.
+/// Smallest estimated share of common runs at which a module counts as a near-duplicate.
 const MIN_SIMILARITY: f64 = 0.7;
-/// A run that more modules than this share is boilerplate and links nobody.
+/// A run that more modules than this share is boilerplate and is not evidence of a copy.
 const MAX_SHARED: usize = 40;
 
-/// Modules are compared when, of this many smallest hashes of each, enough are the same. At the smallest similarity that
-/// counts about 22 of 32 are expected to be.
+/// Modules are compared when enough of this many smallest hashes of each are the same. At the smallest similarity that
+/// counts, about 22 of 32 are expected to be.
 const COMPARED: usize = 32;
 const MIN_COMMON: u32 = 6;
 
-/// For one module: the most similar other one.
+/// Most similar other module of one module.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Duplicate {
     pub(crate) of: usize,
     pub(crate) similarity: f64,
 }
 
-/// For every module, the other module that it repeats, if any. Deterministic: ties go to the lower index.
+/// Finds for every module the other module that it duplicates, if any. Deterministic: ties go to the lower index.
 pub(crate) fn find_duplicates(fingerprints: &[&Fingerprint]) -> Vec<Option<Duplicate>> {
     let mut best: Vec<Option<Duplicate>> = vec![None; fingerprints.len()];
     let mut consider = |left: usize, right: usize, similarity: f64| {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slightly_edited_copy_is_found_and_a_stranger_is_not() {
+    fn slightly_edited_copies_are_found_and_unrelated_modules_are_not() {
         let modules = [module(100, 0), module(100, 3), module(100, 90)];
         let found = find_duplicates(&modules.iter().collect::<Vec<_>>());
         let copy = found[1].unwrap();

@@ -1,4 +1,4 @@
-//! From bytes to facts.
+//! Extraction of the facts from the bytes of one file.
 
 use crate::duplicates::fingerprint;
 use crate::measures::{count_lines, halstead, maintainability_index, token_entropy};
@@ -9,7 +9,7 @@ use crate::{lint, security};
 use super::FileFacts;
 use super::legacy::legacy_marker;
 
-/// At most this many diagnostics of one file are kept: a binary file yields one per token.
+/// Largest number of diagnostics kept per file: a binary file yields one per token.
 const MAX_DIAGNOSTICS: usize = 20;
 
 pub(crate) fn extract(bytes: Vec<u8>) -> FileFacts {

@@ -1,11 +1,11 @@
-//! Where a module says about itself that it is obsolete.
+//! Markers by which a module declares itself obsolete.
 
 use menace_model::inventory::{Section, SectionKind};
 
 use crate::sections::docstring_of;
 use crate::syntax::{Expr, Source, Stmt};
 
-/// The evidence, as the reason that a user reads.
+/// Evidence that the module is obsolete, as the reason shown to the user.
 pub(super) fn legacy_marker(source: &Source, sections: &[Section]) -> Option<String> {
     marked_by_docstring(source)
         .or_else(|| marked_by_warning(source))
@@ -40,7 +40,7 @@ fn marked_by_warning(source: &Source) -> Option<String> {
             && source.slice(&call.arguments).contains("Deprecat")
     };
     let statement = source.body().iter().find(|statement| warns(statement))?;
-    Some(format!("it warns of its deprecation when imported (line {})", source.first_line(statement)))
+    Some(format!("emits a deprecation warning when imported (line {})", source.first_line(statement)))
 }
 
 fn marked_by_decorators(sections: &[Section]) -> Option<String> {
@@ -52,5 +52,5 @@ fn marked_by_decorators(sections: &[Section]) -> Option<String> {
             name.rsplit('.').next().is_some_and(|last| last.to_ascii_lowercase().starts_with("deprecated"))
         })
     };
-    functions.all(is_deprecated).then(|| "every function in it is decorated as deprecated".to_owned())
+    functions.all(is_deprecated).then(|| "all its functions are decorated as deprecated".to_owned())
 }

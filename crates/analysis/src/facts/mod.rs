@@ -1,4 +1,4 @@
-//! What one file says by itself: everything that depends on its bytes alone, and so can be cached by their hash.
+//! File facts: everything that depends on the bytes of one file alone, and so can be cached by their hash.
 
 mod extract;
 mod legacy;
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::duplicates::Fingerprint;
 use crate::sections::RawImport;
 
-/// The facts of one file.
+/// Facts of one file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct FileFacts {
     pub(crate) sections: Vec<Section>,
@@ -28,10 +28,10 @@ pub(crate) struct FileFacts {
     pub(crate) dotted_strings: Vec<String>,
     pub(crate) has_main_guard: bool,
     pub(crate) has_shebang: bool,
-    /// Something besides a docstring.
+    /// Whether the module contains statements besides a docstring.
     pub(crate) has_code: bool,
-    /// The module's own words that it is obsolete.
+    /// Evidence from the module itself that it is obsolete.
     pub(crate) legacy_marker: Option<String>,
-    /// (line, message)
+    /// Diagnostics as (line, message).
     pub(crate) diagnostics: Vec<(Option<u32>, String)>,
 }

@@ -1,13 +1,13 @@
-//! No file, however broken, makes the analysis panic, hang or run out of stack.
+//! Fuzz tests: no file, however broken, makes the analysis panic, hang or run out of stack.
 //!
-//! `MENACE_FUZZ_FILES` sets how many files are made; `script/bench fuzz` asks for 100,000 in a release build.
+//! `MENACE_FUZZ_FILES` sets the number of generated files; `script/bench fuzz` uses 100,000 in a release build.
 
 use std::time::{Duration, Instant};
 
 use super::extract;
 use crate::syntax::STACK_BYTES;
 
-/// Python with every construct that some rule looks at, as material for mutation.
+/// Python with every construct that a rule examines, as input for mutation.
 const SEEDS: &[&str] = &[
     include_str!("../../../../examples/shop/shop/cart.py"),
     include_str!("../../../../examples/shop/shop/search.py"),
@@ -22,7 +22,7 @@ const SEEDS: &[&str] = &[
     "# coding: latin-1\n@d.e(1)\ndef f(x): # noqa: F401\n    '''Doc.\n\n    Raises:\n        E: y\n    '''\n    return x[1:2]\n",
 ];
 
-/// Pieces that are likely to upset a parser where they do not belong.
+/// Fragments that are likely to break a parser where they do not belong.
 const PIECES: &[&str] = &[
     "(",
     ")",
@@ -112,7 +112,7 @@ const PIECES: &[&str] = &[
     "print",
 ];
 
-/// Small, seeded and ours, so that a failure can be made again.
+/// Seeded generator without dependencies, so that a failure can be reproduced.
 struct Random(u64);
 
 impl Random {
@@ -128,7 +128,7 @@ impl Random {
     }
 }
 
-fn make_file(random: &mut Random) -> Vec<u8> {
+fn generate_file(random: &mut Random) -> Vec<u8> {
     match random.below(10) {
         0 => (0..random.below(400)).map(|_| random.next().to_le_bytes()[0]).collect(),
         1 => (0..random.below(200)).flat_map(|_| PIECES[random.below(PIECES.len())].bytes()).collect(),
@@ -169,7 +169,7 @@ fn random_and_mutated_files_are_analysed_without_panic_or_hang() {
     let files: u64 = std::env::var("MENACE_FUZZ_FILES").map_or(1_500, |text| text.parse().unwrap());
     on_a_large_stack(move || {
         for number in 0..files {
-            let bytes = make_file(&mut Random(number));
+            let bytes = generate_file(&mut Random(number));
             let started = Instant::now();
             let outcome = std::panic::catch_unwind(|| extract(bytes.clone()));
             let text = String::from_utf8_lossy(&bytes);
@@ -180,7 +180,7 @@ fn random_and_mutated_files_are_analysed_without_panic_or_hang() {
 }
 
 #[test]
-fn the_deepest_trees_that_are_parsed_fit_on_the_stack() {
+fn deepest_parsed_trees_fit_on_the_stack() {
     const BYTES: usize = 140_000;
     let pairs =
         [("-", ""), ("not ", ""), ("(", ")"), ("[", "]"), ("f(", ")"), ("{1: ", "}"), ("lambda: ", "")];

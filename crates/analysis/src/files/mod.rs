@@ -1,4 +1,4 @@
-//! Which files of a repository are Python, and what is in them.
+//! Discovery and reading of the Python files of a repository.
 
 mod read;
 mod walk;

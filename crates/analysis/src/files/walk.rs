@@ -1,8 +1,8 @@
 //! Finds the Python files of a repository.
 //!
-//! `.gitignore` files count (and no other ignore files) whether or not the repository is a git checkout. Hidden directories, virtual
-//! environments and the user's excludes are not entered. Symlinked directories are not followed, so a loop of them is
-//! no loop for us; a symlink to a file is read like the file.
+//! `.gitignore` files apply (and no other ignore files) whether or not the repository is a git checkout. Hidden
+//! directories, virtual environments and the user's excludes are not entered. Symlinked directories are not followed,
+//! so a loop of them cannot trap the walk; a symlink to a file is read like the file.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -16,7 +16,7 @@ use menace_model::inventory::Diagnostic;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a repository cannot be walked at all.
+/// Failure to walk a repository.
 #[derive(Debug, Error)]
 pub enum WalkError {
     /// The root does not exist or cannot be opened.
@@ -24,34 +24,34 @@ pub enum WalkError {
         "failed to read repository {path}: {source}\nhint: pass the path of a directory with Python files"
     )]
     Root {
-        /// The root.
+        /// Root of the repository.
         path: PathBuf,
-        /// What the system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The root is a file.
-    #[error("repository {path} is not a directory\nhint: pass the directory that holds it")]
+    #[error("repository {path} is not a directory\nhint: pass the directory that contains it")]
     NotADirectory {
-        /// The root.
+        /// Root of the repository.
         path: PathBuf,
     },
     /// `.gitignore` is a pipe or a device.
     #[error("failed to read {path}: not a regular file\nhint: remove it")]
     IgnoreFile {
-        /// The file.
+        /// Path of the ignore file.
         path: PathBuf,
     },
-    /// An exclude pattern is no glob.
-    #[error("exclude pattern {pattern:?} is not accepted: {source}\nhint: write a glob such as 'vendor/*'")]
+    /// An exclude pattern is not a valid glob.
+    #[error("invalid exclude pattern {pattern:?}: {source}\nhint: write a glob such as 'vendor/*'")]
     Pattern {
-        /// The pattern.
+        /// Pattern as the user wrote it.
         pattern: String,
-        /// What is wrong with it.
+        /// Parse error of the pattern.
         source: globset::Error,
     },
 }
 
-/// What tells whether a file may have changed.
+/// File metadata that tells whether the file may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     pub(crate) size: u64,
@@ -63,22 +63,22 @@ pub(crate) struct Stamp {
 /// A Python file, not read yet.
 #[derive(Debug)]
 pub(crate) struct PythonFile {
-    /// Relative to the root, with `/`.
+    /// Path relative to the root, with `/` as the separator.
     pub(crate) path: String,
     pub(crate) absolute: PathBuf,
     pub(crate) stamp: Stamp,
-    /// Without the extension `.py`, but with a Python shebang.
+    /// Whether the file has no `.py` extension, but a Python shebang.
     pub(crate) is_script: bool,
 }
 
-/// Everything a walk found, sorted by path.
+/// Result of a walk, sorted by path.
 #[derive(Debug, Default)]
 pub(crate) struct Walked {
     pub(crate) files: Vec<PythonFile>,
     /// `pyproject.toml`, `setup.cfg`, `setup.py` and other files that declare entry points, relative to the root.
     pub(crate) project_files: Vec<String>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// Directories that turned out to be virtual environments.
+    /// Directories that are virtual environments.
     environments: Vec<String>,
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
     }
     let left_out = exclude_set(excludes)?;
     let found = Arc::new(Mutex::new(Walked::default()));
-    // The walk reads the `.gitignore` of every directory above, too, and has no way to leave out just one.
+    // The walker also reads the `.gitignore` of every directory above the root, and cannot skip a single one.
     let irregular_above = root.ancestors().skip(1).find_map(irregular_ignore_file);
     let filter = Filter { root: root.to_owned(), excluded: left_out, found: Arc::clone(&found) };
     WalkBuilder::new(root)
@@ -109,13 +109,13 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
         .build_parallel()
         .run(|| {
             Box::new(|entry| {
-                let seen = look_at(root, entry);
+                let seen = classify_entry(root, entry);
                 found.lock().expect("no thread panics while it holds the list").extend(seen);
                 WalkState::Continue
             })
         });
     let mut walked = std::mem::take(&mut *found.lock().expect("no thread panics while it holds the list"));
-    walked.leave_environments_out();
+    walked.remove_environments();
     let is_setup_file =
         |file: &&PythonFile| file.absolute.ends_with("setup.py") && file.stamp.size <= MAX_PROJECT_FILE_BYTES;
     let setup_files = walked.files.iter().filter(is_setup_file);
@@ -123,7 +123,7 @@ pub(crate) fn walk(root: &Path, excludes: &[String]) -> Result<Walked, WalkError
     walked.diagnostics.extend(irregular_above.map(|path| Diagnostic {
         path: path.to_string_lossy().into_owned(),
         line: None,
-        message: "is no regular file; .gitignore files were not honoured".to_owned(),
+        message: "not a regular file; all .gitignore files were ignored".to_owned(),
     }));
     walked.files.sort_unstable_by(|left, right| left.path.cmp(&right.path));
     walked.project_files.sort_unstable();
@@ -150,7 +150,7 @@ impl Walked {
         }
     }
 
-    fn leave_environments_out(&mut self) {
+    fn remove_environments(&mut self) {
         if self.environments.is_empty() {
             return;
         }
@@ -163,7 +163,7 @@ impl Walked {
     }
 }
 
-fn look_at(root: &Path, entry: Result<DirEntry, ignore::Error>) -> Seen {
+fn classify_entry(root: &Path, entry: Result<DirEntry, ignore::Error>) -> Seen {
     let entry = match entry {
         Ok(entry) => entry,
         Err(error) => return Seen::Problem(walk_problem(root, &error)),
@@ -192,7 +192,7 @@ fn look_at(root: &Path, entry: Result<DirEntry, ignore::Error>) -> Seen {
             return Seen::Problem(Diagnostic {
                 path,
                 line: None,
-                message: format!("cannot be read: {error}"),
+                message: format!("failed to read: {error}"),
             });
         }
         Err(_) => return Seen::Nothing,
@@ -220,7 +220,7 @@ fn walk_problem(root: &Path, error: &ignore::Error) -> Diagnostic {
         ignore::Error::WithDepth { err, .. } => return walk_problem(root, err),
         _ => String::new(),
     };
-    Diagnostic { path, line: None, message: format!("cannot be read: {error}") }
+    Diagnostic { path, line: None, message: format!("failed to read: {error}") }
 }
 
 fn relative(root: &Path, path: &Path) -> String {
@@ -231,7 +231,7 @@ fn has_python_extension(name: &Path) -> bool {
     matches!(name.extension().and_then(OsStr::to_str), Some("py" | "pyw"))
 }
 
-/// Project files are written by hand; a larger one is something else.
+/// Project files are written by hand; a larger file is not a project file.
 const MAX_PROJECT_FILE_BYTES: u64 = 1024 * 1024;
 
 fn is_project_file(name: &OsStr) -> bool {
@@ -268,7 +268,7 @@ fn exclude_set(patterns: &[String]) -> Result<GlobSet, WalkError> {
     builder.build().map_err(|source| WalkError::Pattern { pattern: patterns.join(","), source })
 }
 
-/// Decides which entries the walk goes on with.
+/// Decides which directory entries the walk enters.
 struct Filter {
     root: PathBuf,
     excluded: GlobSet,
@@ -288,11 +288,11 @@ impl Filter {
         !is_directory || (!is_environment(entry) && self.is_readable(entry))
     }
 
-    /// The walk reads `.gitignore` as it enters; one that is a pipe would keep it waiting forever.
+    /// The walker reads `.gitignore` when it enters a directory; a pipe of that name would block it forever.
     fn is_readable(&self, entry: &DirEntry) -> bool {
         let Some(irregular) = irregular_ignore_file(entry.path()) else { return true };
         let path = relative(&self.root, &irregular);
-        let message = "is no regular file; the directory is left out".to_owned();
+        let message = "not a regular file; the directory was skipped".to_owned();
         let problem = Seen::Problem(Diagnostic { path, line: None, message });
         self.found.lock().expect("no thread panics while it holds the list").extend(problem);
         false
@@ -301,14 +301,14 @@ impl Filter {
 
 fn irregular_ignore_file(directory: &Path) -> Option<PathBuf> {
     let path = directory.join(".gitignore");
-    // Opening a directory fails at once; opening a pipe waits for a writer, reading a device may never end.
+    // Opening a directory fails immediately; opening a pipe waits for a writer, and reading a device may never end.
     let is_irregular =
         std::fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
     is_irregular.then_some(path)
 }
 
-/// Directories with other people's code. A virtual environment has nearly all of it in `site-packages`, so it is enough
-/// to drop the rest once its `pyvenv.cfg` is seen; a conda environment also has the standard library, in `lib`.
+/// Whether a directory holds third-party code. A virtual environment has nearly all of it in `site-packages`, so it is
+/// enough to drop the rest when its `pyvenv.cfg` is found; a conda environment also has the standard library, in `lib`.
 fn is_environment(entry: &DirEntry) -> bool {
     match entry.file_name().to_str() {
         Some("__pycache__" | "site-packages" | "node_modules" | "__pypackages__") => true,

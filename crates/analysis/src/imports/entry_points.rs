@@ -1,4 +1,4 @@
-//! Where Python starts: console scripts, plugins and other entry points that project files declare.
+//! Declared entry points: console scripts, plugins and others that project files name.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use super::roots::read_toml;
 /// A reference to a module from outside the import graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EntryPointDeclaration {
-    /// The project file that declares it.
+    /// Project file with the declaration.
     pub(crate) file: String,
-    /// `shop.cli`, without the attribute.
+    /// Module without the attribute: `shop.cli`.
     pub(crate) module: String,
-    /// What a user is told: `console script shop`.
+    /// Role shown to the user: `console script shop`.
     pub(crate) role: String,
 }
 
@@ -60,7 +60,7 @@ fn from_pyproject(document: &toml::Value) -> DeclaredEntryPoints {
     found
 }
 
-/// pytest takes its options as one text or as a list.
+/// pytest accepts its options as one string or as a list.
 fn option_words(options: &toml::Value) -> Vec<String> {
     match options {
         toml::Value::String(text) => text.split_whitespace().map(str::to_owned).collect(),
@@ -124,7 +124,7 @@ fn from_ini(text: &str) -> DeclaredEntryPoints {
     found
 }
 
-/// `name = module:attribute`, as it stands in `setup.cfg` and in the strings of a `setup.py`.
+/// `name = module:attribute`, as in `setup.cfg` and in the strings of a `setup.py`.
 fn entry_point_line(line: &str, group: &str) -> Option<EntryPointDeclaration> {
     let (name, reference) = line.split_once('=')?;
     let reference = reference.trim();
@@ -137,7 +137,7 @@ fn entry_point_line(line: &str, group: &str) -> Option<EntryPointDeclaration> {
     is_reference.then(|| declaration(reference, &format!("{} {}", role_of_group(group), name.trim())))
 }
 
-/// `-p plugin`.
+/// Plugins named by `-p plugin`.
 fn plugins_in_options(words: &[String]) -> DeclaredEntryPoints {
     words
         .windows(2)
@@ -146,7 +146,7 @@ fn plugins_in_options(words: &[String]) -> DeclaredEntryPoints {
         .collect()
 }
 
-/// Strings in a `setup.py` that read like `name = module:attribute`. It is parsed, never run.
+/// Strings in a `setup.py` of the form `name = module:attribute`. The file is parsed, never run.
 fn from_setup_py(text: String) -> DeclaredEntryPoints {
     let source = Source::parse(text);
     let mut strings = Strings::default();

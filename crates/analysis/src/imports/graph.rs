@@ -1,4 +1,4 @@
-//! Questions to the import graph.
+//! Queries on the import graph: cycles and dependencies.
 
 use std::collections::VecDeque;
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cycles_are_sorted_and_single_modules_are_none() {
+    fn cycles_are_sorted_and_exclude_single_modules() {
         let names: Vec<String> = ["d", "c", "b", "a", "e"].map(str::to_owned).to_vec();
         let edges = [(0, 1), (1, 0), (1, 2), (2, 3), (3, 4), (4, 2)];
         let expected = [vec!["a", "b", "e"], vec!["c", "d"]];

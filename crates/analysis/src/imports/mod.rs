@@ -1,4 +1,4 @@
-//! Who imports whom.
+//! Import graph: module names, resolved imports and declared entry points.
 
 mod entry_points;
 mod graph;

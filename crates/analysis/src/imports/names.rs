@@ -1,8 +1,8 @@
 //! Module names as Python would import them.
 //!
-//! A file's name depends on which directory is on `sys.path`, and that is not written anywhere. Directories with
-//! `__init__.py` are packages. A directory without one may be a namespace package (PEP 420) or a place that is itself
-//! on the path (`tests/` in Django): the repository's own imports decide, by which of the possible names they use.
+//! The name of a file depends on which directory is on `sys.path`, which no file records. Directories with
+//! `__init__.py` are packages. A directory without one may be a namespace package (PEP 420) or be itself on the path
+//! (`tests/` in Django): the repository's own imports decide, by which of the possible names they use.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::sections::RawImport;
 
 use super::roots::parent;
 
-/// Top-level directories that are run from, not imported from, unless an import says otherwise.
+/// Top-level directories whose files are run, not imported, unless an import shows otherwise.
 const RUN_FROM: &[&str] = &[
     "tests",
     "test",
@@ -27,7 +27,7 @@ const RUN_FROM: &[&str] = &[
     "bin",
 ];
 
-/// Names every file. `imports` are all imports of the repository, the evidence.
+/// Names every file. `imports` are all imports of the repository, which serve as evidence.
 pub(crate) fn name_modules<'a>(
     root: &Path,
     paths: &[&str],
@@ -73,7 +73,7 @@ fn imported_names<'a>(imports: impl Iterator<Item = &'a RawImport>) -> FxHashSet
     names
 }
 
-/// When the repository is itself inside a package: the names of the packages above and including it.
+/// Names of the packages above and including the repository, when the repository is itself inside a package.
 fn packages_above(root: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let mut directory = Some(root);
@@ -104,7 +104,7 @@ impl Namer<'_> {
         let parts = self.parts_from(source_root);
         let package_parts = self.parts_in_packages();
         if package_parts > parts.len() {
-            // The packages reach above the repository.
+            // The outermost package is above the repository.
             return self.prefix.iter().map(String::as_str).chain(parts).collect::<Vec<_>>().join(".");
         }
         let outermost_package = parts.len() - package_parts;
@@ -123,7 +123,7 @@ impl Namer<'_> {
         parts
     }
 
-    /// How many trailing parts of the name are inside packages with `__init__.py`, the module itself included.
+    /// Number of trailing parts of the name inside packages with `__init__.py`, the module itself included.
     fn parts_in_packages(&self) -> usize {
         let mut directory = parent(self.path);
         let mut count = usize::from(file_name(self.path) != "__init__.py");
@@ -137,7 +137,7 @@ impl Namer<'_> {
         count
     }
 
-    /// Where the name starts: at the longest form that some import uses, else where convention says.
+    /// Index of the part at which the name starts: that of the longest form that an import uses, else by convention.
     fn start_by_evidence(&self, parts: &[&str], outermost_package: usize) -> usize {
         if outermost_package == 0 {
             return 0;
@@ -175,7 +175,7 @@ impl<'a> ModuleIndex<'a> {
         for (index, name) in names.iter().enumerate() {
             by_name.entry(name.as_str()).or_default().push(index);
         }
-        // Where a package and a module share a name, Python takes the package.
+        // If a package and a module share a name, Python imports the package.
         for modules in by_name.values_mut() {
             modules.sort_by_key(|index| (file_name(paths[*index]) != "__init__.py", *index));
         }

@@ -1,5 +1,6 @@
-//! Who really defines what a package offers: `from shop import Cart` calls into `shop.cart` if `shop/__init__.py` says
-//! `from .cart import Cart`. The import edge still goes to `shop`, as Python executes it; the calls go further.
+//! Resolution of re-exports: `from shop import Cart` calls into `shop.cart` if `shop/__init__.py` contains
+//! `from .cart import Cart`. The import edge still goes to `shop`, as Python executes it; calls are attributed to the
+//! defining module.
 
 use menace_model::inventory::ImportKind;
 use rustc_hash::FxHashMap;
@@ -10,10 +11,10 @@ use crate::sections::RawImport;
 use super::names::ModuleIndex;
 use super::resolve::target_of;
 
-/// Re-exports of re-exports are followed this far; a ring of them has no end.
+/// Longest chain of re-exports that is followed; a cycle of them has no end.
 const MAX_STEPS: usize = 16;
 
-/// Everything needed to follow a name through packages.
+/// Inputs needed to follow a name through packages.
 pub(crate) struct Definitions<'a> {
     pub(crate) paths: &'a [&'a str],
     pub(crate) names: &'a [String],
@@ -22,7 +23,7 @@ pub(crate) struct Definitions<'a> {
 }
 
 impl Definitions<'_> {
-    /// How often a module calls into each other module, by target.
+    /// Number of calls from a module into each other module, by target.
     pub(crate) fn calls_of(&self, module: usize) -> Vec<(usize, u32)> {
         let mut calls: FxHashMap<usize, u32> = FxHashMap::default();
         for import in self.facts[module].imports.iter().filter(|import| import.calls > 0) {
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn rings_of_reexports_end() {
+    fn cycles_of_reexports_terminate() {
         let ring = [
             ("x.py", "from y import n\n"),
             ("y.py", "from x import n\n"),

@@ -1,4 +1,4 @@
-//! From import statements to edges between the repository's modules.
+//! Resolution of import statements to edges between the repository's modules.
 
 use std::collections::BTreeSet;
 
@@ -9,24 +9,25 @@ use crate::sections::RawImport;
 
 use super::names::ModuleIndex;
 
-/// One module's imports of another, taken together.
+/// All imports of one module by another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edge {
     pub(crate) target: usize,
     pub(crate) kind: ImportKind,
     pub(crate) line: u32,
-    /// Import statements.
+    /// Number of import statements.
     pub(crate) imports: u32,
 }
 
 /// The imports of one module.
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedImports {
-    /// One edge per target, by target.
+    /// One edge per target, sorted by target.
     pub(crate) edges: Vec<Edge>,
-    /// Top-level names that are no modules of this repository, sorted.
+    /// Top-level names of modules outside this repository, sorted.
     pub(crate) external: Vec<String>,
-    /// What is executed of them when the module is imported, with all dots, sorted. Members are there too: they may be modules.
+    /// Full dotted names of the external modules executed when the module is imported, sorted. Imported members are
+    /// included, since they may be modules.
     pub(crate) foreign: Vec<String>,
 }
 
@@ -41,7 +42,7 @@ impl ResolvedImports {
         self.edges.iter().filter(|edge| matches!(edge.kind, ImportKind::Always | ImportKind::Conditional))
     }
 
-    /// The edges with names, as they are shown.
+    /// Edges with module names instead of indexes, as in the inventory.
     pub(crate) fn named(&self, names: &[String]) -> Vec<Import> {
         let mut imports: Vec<Import> = self
             .edges
@@ -53,7 +54,7 @@ impl ResolvedImports {
     }
 }
 
-/// Resolves the imports of one module. `is_package` tells whether it is an `__init__.py`.
+/// Resolves the imports of one module. `is_package` is true for an `__init__.py`.
 pub(crate) fn resolve_imports(
     importer: usize,
     name: &str,
@@ -108,7 +109,7 @@ impl Edge {
         Self { target, kind: import.kind, line: import.line, imports: 1 }
     }
 
-    /// The kind that is executed most surely describes the edge; `Always` is the smallest.
+    /// The kind whose execution is most certain describes the edge; `Always` is the smallest.
     fn add(&mut self, import: &RawImport) {
         self.kind = self.kind.min(import.kind);
         self.line = self.line.min(import.line);
@@ -117,7 +118,7 @@ impl Edge {
 }
 
 /// The module that an import statement names, with leading dots resolved; `None` if they lead out of the outermost
-/// package, which Python refuses.
+/// package, which Python rejects.
 fn absolute_module(import: &RawImport, importer_name: &str, is_package: bool) -> Option<String> {
     if import.level == 0 {
         return Some(import.module.clone());
@@ -134,7 +135,8 @@ fn absolute_module(import: &RawImport, importer_name: &str, is_package: bool) ->
     Some(package.join("."))
 }
 
-/// `from a import b` is `a.b` if there is such a module, else `a`; `import a.b` likewise when `a.b` is not ours.
+/// `from a import b` targets `a.b` if there is such a module, else `a`; likewise `import a.b` when `a.b` is not in this
+/// repository.
 fn target(module: &str, import: &RawImport, importer: usize, index: &ModuleIndex<'_>) -> Option<usize> {
     let find = |name: &str| index.find(name, importer).or_else(|| beside(name, import, importer, index));
     let submodule = import.member.as_ref().filter(|member| *member != "*").map(|member| match module {

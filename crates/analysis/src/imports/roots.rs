@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Import roots relative to the repository, `""` for the repository itself. Every directory with a project file is one,
-/// with its `src` and whatever its build configuration names beside it.
+/// Import roots relative to the repository, `""` for the repository itself: every directory with a project file, its
+/// `src`, and the directories that its build configuration names.
 pub(crate) fn source_roots(root: &Path, project_files: &[String], paths: &[&str]) -> Vec<String> {
     let mut roots = BTreeSet::from([String::new()]);
     for file in project_files {
@@ -17,14 +17,14 @@ pub(crate) fn source_roots(root: &Path, project_files: &[String], paths: &[&str]
     for project in roots.clone() {
         roots.insert(join(&project, "src"));
     }
-    // A directory that is itself a package is no place to import from.
+    // A directory that is itself a package is not an import root.
     let is_package = |directory: &str| {
         !directory.is_empty() && paths.binary_search(&join(directory, "__init__.py").as_str()).is_ok()
     };
     roots.into_iter().filter(|directory| !is_package(directory)).collect()
 }
 
-/// `where` of setuptools, `package-dir`, poetry's and hatch's ways to say the same.
+/// Roots declared by `where` and `package-dir` of setuptools, and by the equivalent settings of poetry and hatch.
 fn declared_roots(path: &Path) -> Vec<String> {
     let Some(document) = read_toml(path) else { return Vec::new() };
     let Some(tool) = document.get("tool") else { return Vec::new() };
@@ -49,7 +49,7 @@ fn declared_roots(path: &Path) -> Vec<String> {
 }
 
 pub(super) fn read_toml(path: &Path) -> Option<toml::Value> {
-    // A project file that does not parse is the build tool's to report; here it declares nothing.
+    // The build tool reports a project file that does not parse; here it declares nothing.
     std::fs::read_to_string(path).ok()?.parse::<toml::Table>().ok().map(toml::Value::Table)
 }
 

@@ -1,7 +1,7 @@
 //! Quoted annotations: strings that hold a type.
 //!
 //! Most hold a plain or dotted name that exists, which needs no parser. The others are parsed like a small file of
-//! one expression. By then all names of the file are bound, so their names are looked up at once and never stored.
+//! one expression. By then all names of the file are bound, so their names are looked up immediately and never stored.
 
 use super::check::{Checker, Strings};
 use super::origin::Form;
@@ -38,10 +38,10 @@ fn dotted_name(text: &str) -> Option<&str> {
     text.split('.').all(is_name).then(|| text.split('.').next())?
 }
 
-/// Where the text of an annotation lies in the file, as well as that can be known.
+/// Position of an annotation's text in the file, as exactly as it is known.
 #[derive(Debug, Clone, Copy)]
 enum Place {
-    /// The text starts here and has been moved by that many bytes.
+    /// Text that starts at `start` and was shifted by `moved` bytes.
     Text { start: TextSize, end: TextSize, moved: u32 },
     /// A string in a string or a string in several parts: only its start is known.
     Literal(TextSize),

@@ -1,4 +1,4 @@
-//! Bindings: how a name came to stand for something, and whether anybody cared.
+//! Bindings: the statement that bound a name, and whether the name is used.
 
 use super::scope::ScopeId;
 use crate::syntax::TextSize;
@@ -7,33 +7,33 @@ use crate::syntax::ast::Alias;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BindingId(pub(super) u32);
 
-/// How a name came to be bound.
+/// Kind of statement that bound a name.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum BindingKind<'a> {
-    /// By an assignment, `:=`, `with … as` or a pattern: wasted when nothing reads it.
+    /// An assignment, `:=`, `with … as` or a pattern: reported as unused when nothing reads it.
     Assignment,
-    /// As a parameter, loop variable, function, class or part of an unpacked value: never called wasted.
+    /// A parameter, loop variable, function, class or part of an unpacked value: never reported as unused.
     Definition,
     /// `name: type` without a value.
     Annotation,
     Import(Import<'a>),
     /// `except … as name`, inside the handler.
     Exception,
-    /// The same name after the handler; Python deletes it there. What it hid before may still be read.
+    /// The same name after the handler, where Python deletes it. The binding that it hid may still be read.
     FormerException(Option<BindingId>),
     Deletion,
     Global(Option<BindingId>),
     Nonlocal(BindingId),
 }
 
-/// What an `import` binds.
+/// Name bound by an `import`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Import<'a> {
     pub(super) alias: &'a Alias,
-    /// The module as written; empty for `from . import name`.
+    /// Module as written; empty for `from . import name`.
     pub(super) module: &'a str,
     pub(super) form: ImportForm,
-    /// Where the statement starts.
+    /// Start of the statement.
     pub(super) statement: TextSize,
 }
 
@@ -54,14 +54,14 @@ pub(super) struct Binding<'a> {
     pub(super) kind: BindingKind<'a>,
     pub(super) scope: ScopeId,
     pub(super) is_used: bool,
-    /// A later binding of the same name in the same scope took its place.
+    /// Whether a later binding of the same name in the same scope replaced it.
     pub(super) is_shadowed: bool,
     /// Declared `global` or `nonlocal`: bound here, read elsewhere.
     pub(super) belongs_outside: bool,
 }
 
 impl Binding<'_> {
-    /// Bound by name, but without a value.
+    /// Whether the name is declared, but has no value.
     pub(super) fn is_unbound(&self) -> bool {
         matches!(self.kind, BindingKind::Annotation | BindingKind::Deletion | BindingKind::FormerException(_))
     }

@@ -1,4 +1,4 @@
-//! Names that Python defines without being asked: 3.11 to 3.14.
+//! Names that Python predefines, from 3.11 to 3.14.
 
 use std::sync::LazyLock;
 
@@ -7,12 +7,12 @@ use rustc_hash::FxHashSet;
 static BUILTINS: LazyLock<FxHashSet<&'static str>> =
     LazyLock::new(|| NAMES.split_ascii_whitespace().collect());
 
-/// Whether `name` is one of the names in Python's module `builtins`. To define it again hides it.
+/// Whether `name` is one of the names in Python's module `builtins`. Redefining it hides the builtin.
 pub(super) fn is_builtin(name: &str) -> bool {
     BUILTINS.contains(name)
 }
 
-/// Whether to assign `name` hides a builtin. Modules are meant to set their own `__doc__` and the like.
+/// Whether assigning to `name` hides a builtin. Modules legitimately set `__doc__` and other attributes of their own.
 pub(super) fn is_hidden_by_assignment(name: &str) -> bool {
     let is_module_attribute =
         matches!(name, "__doc__" | "__loader__" | "__name__" | "__package__" | "__spec__");
@@ -24,8 +24,8 @@ pub(super) fn is_predefined(name: &str) -> bool {
     is_builtin(name) || is_module_attribute(name)
 }
 
-/// What the import system and the interpreter put into a module's namespace. `__path__` exists in packages only, but
-/// a module does not know here whether it is one. `WindowsError` exists on Windows.
+/// Names that the import system and the interpreter put into a module's namespace. `__path__` exists in packages only,
+/// but whether the module is a package is not known here. `WindowsError` exists on Windows.
 fn is_module_attribute(name: &str) -> bool {
     matches!(
         name,
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn builtins_hide_module_attributes_are_only_there() {
+    fn assigning_builtins_hides_them_and_module_attributes_are_only_predefined() {
         assert!(is_builtin("print") && is_predefined("print"));
         assert!(is_predefined("__file__") && !is_builtin("__file__"));
         assert!(!is_predefined("unicode"));

@@ -1,4 +1,4 @@
-//! The pass itself: what runs when, and in which context.
+//! The lint pass over one file: order of evaluation and context of each node.
 
 use std::collections::VecDeque;
 
@@ -11,8 +11,8 @@ use super::{noqa, pattern};
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
 
-/// The findings of one file, sorted by line and rule. Broken files are judged without the rules about names: a part
-/// that did not parse may define or use any of them.
+/// Lint findings of one file, sorted by line and rule. Broken files are checked without the rules about names: a part
+/// that did not parse may define or use any name.
 pub(crate) fn findings(source: &Source) -> Vec<LintFinding> {
     let mut checker = Checker::new();
     checker.visit_body(source.body());
@@ -30,25 +30,25 @@ pub(super) struct Checker<'a> {
     pub(super) context: Context,
     /// `from __future__ import annotations`: annotations do not run.
     pub(super) defers_annotations: bool,
-    /// What `__all__` lists.
+    /// Names listed in `__all__`.
     pub(super) exports: Vec<&'a str>,
     /// Reads that found no binding; a later `global` statement may still provide one.
     pub(super) unresolved: Vec<(String, TextSize)>,
     deferred: VecDeque<Deferred<'a>>,
 }
 
-/// What the surroundings of a node mean for the names in it.
+/// Context of a node that affects the names in it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Context {
     pub(super) strings: Strings,
     pub(super) lookup: Lookup,
-    /// In the body of a `try` that catches `NameError`.
+    /// Whether the node is in the body of a `try` that catches `NameError`.
     pub(super) catches_name_error: bool,
-    /// Under an `if`, `while`, `match`, or in a branch of a `try`: a `del` may not happen.
+    /// Whether the node is under an `if`, `while`, `match`, or in a branch of a `try`, where a `del` may not run.
     pub(super) is_conditional: bool,
 }
 
-/// What a string literal is.
+/// Meaning of string literals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Strings {
     #[default]
@@ -57,7 +57,7 @@ pub(super) enum Strings {
     Annotations,
 }
 
-/// Code that runs, or is read, after everything around it is bound.
+/// Code that is evaluated after all names around it are bound.
 pub(super) enum Work<'a> {
     Function(&'a ast::StmtFunctionDef),
     Lambda(&'a ast::ExprLambda),

@@ -1,4 +1,4 @@
-//! Behaviour of every rule as data: a snippet and what is found in it.
+//! Behaviour of every rule as data: a snippet and its findings.
 
 use menace_model::inventory::LintRule::{
     self, BareExcept, BoolComparison, DuplicateKey, EmptyFString, MutableDefault, NoneComparison,
@@ -15,7 +15,7 @@ fn check(snippet: &str, expected: &[(LintRule, u32, &str)]) {
     assert_eq!(found, expected, "in\n{snippet}");
 }
 
-/// Each snippet is fine.
+/// Asserts that no snippet has a finding.
 fn check_clean(snippets: &[&str]) {
     for snippet in snippets {
         check(snippet, &[]);
@@ -23,7 +23,7 @@ fn check_clean(snippets: &[&str]) {
 }
 
 #[test]
-fn imports_that_nothing_uses() {
+fn unused_imports() {
     check("import os", &[(UnusedImport, 1, "os")]);
     check("import os.path", &[(UnusedImport, 1, "os.path")]);
     check("import a.b as c\nfrom d import e as f", &[(UnusedImport, 1, "c"), (UnusedImport, 2, "f")]);
@@ -36,7 +36,7 @@ fn imports_that_nothing_uses() {
 }
 
 #[test]
-fn imports_that_something_uses() {
+fn used_imports() {
     check_clean(&[
         "import os\nos.getcwd()",
         "import os\ndef f(): return os",
@@ -64,7 +64,7 @@ fn all_exports() {
 }
 
 #[test]
-fn variables_that_nothing_reads() {
+fn unused_variables() {
     check("def f():\n    a = 1", &[(UnusedVariable, 2, "a")]);
     check("def f():\n    a = b = 1\n    return b", &[(UnusedVariable, 2, "a")]);
     check("def f():\n    a: int = 1", &[(UnusedVariable, 2, "a")]);
@@ -90,7 +90,7 @@ fn variables_that_nothing_reads() {
 }
 
 #[test]
-fn variables_that_something_reads() {
+fn used_variables() {
     check_clean(&[
         "a = 1",
         "class C:\n    a = 1",
@@ -112,7 +112,7 @@ fn variables_that_something_reads() {
 }
 
 #[test]
-fn names_that_nothing_defines() {
+fn undefined_names() {
     check("a", &[(UndefinedName, 1, "a")]);
     check("def f():\n    return a", &[(UndefinedName, 2, "a")]);
     check("def f():\n    print(a)\n    a = 1\n    return a", &[(UndefinedName, 2, "a")]);
@@ -129,7 +129,7 @@ fn names_that_nothing_defines() {
 }
 
 #[test]
-fn names_of_a_class_are_seen_in_its_body_only() {
+fn class_names_are_visible_in_the_class_body_only() {
     check("class C:\n    a = 1\n    def f(self): return a", &[(UndefinedName, 3, "a")]);
     check("class C:\n    a = 1\n    b = [a for _ in ()]", &[(UndefinedName, 3, "a")]);
     check("class C:\n    a = 1\n    class D:\n        b = a", &[(UndefinedName, 4, "a")]);
@@ -144,7 +144,7 @@ fn names_of_a_class_are_seen_in_its_body_only() {
 }
 
 #[test]
-fn names_that_something_defines() {
+fn defined_names() {
     check_clean(&[
         "def f(): return a\na = 1",
         "def f():\n    def g(): return a\n    a = 1\n    return g",
@@ -330,12 +330,12 @@ fn noqa_suppresses() {
 }
 
 #[test]
-fn broken_files_are_judged_by_shape_only() {
+fn broken_files_are_checked_by_structural_rules_only() {
     check("import os\nfoo(\ndef f(a=[]): return b", &[(MutableDefault, 3, "a")]);
 }
 
 #[test]
-fn no_cut_through_a_file_is_too_much() {
+fn truncated_files_do_not_panic() {
     let text = "from a import (b as c, *)\nclass A[T: 'x'](B, metaclass=C):\n    x: 'list[y]' = lambda *a, k=1: {**a, 1: k}\n\
                 async def f(a, /, b=[], *c: d, **e) -> 'é':\n    global g; nonlocal h; del g, (h[0], i.j)\n\
                     try: return [x for y in z if (w := y)]\n    except* (E, F) as e: pass  # noqa: F401\n\

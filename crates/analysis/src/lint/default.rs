@@ -1,4 +1,4 @@
-//! Mutable defaults: one list for all calls.
+//! Mutable defaults: one object shared by all calls.
 
 use menace_model::inventory::LintRule;
 
@@ -13,7 +13,7 @@ pub(super) fn mutable_defaults<'a>(
 ) {
     for ast::ParameterWithDefault { parameter, default, .. } in parameters.iter_non_variadic_params() {
         let Some(default) = default.as_deref() else { continue };
-        // A parameter that is declared to be read only cannot change its default.
+        // A parameter with a read-only type cannot change its default.
         let is_read_only =
             || parameter.annotation.as_deref().is_some_and(|annotation| is_immutable(annotation, scopes));
         if is_mutable(default, scopes) && !is_read_only() {

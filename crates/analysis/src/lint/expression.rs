@@ -1,4 +1,4 @@
-//! Expressions that open scopes, bind names, or make strings into types.
+//! Expressions that open scopes, bind names, or turn strings into types.
 
 use super::binding::BindingKind;
 use super::check::{Checker, Strings, Work};
@@ -18,7 +18,7 @@ impl<'a> Checker<'a> {
         self.defer(Work::Lambda(lambda));
     }
 
-    /// The first iterable is evaluated outside; all the rest has its own scope.
+    /// The first iterable is evaluated in the enclosing scope; the rest has a scope of its own.
     pub(super) fn comprehension(
         &mut self,
         generators: &'a [ast::Comprehension],
@@ -71,7 +71,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// The name of the function, if it takes types as arguments. Notes `locals()` on the way.
+    /// Name of the function, if it takes types as arguments. Also records calls of `locals()`.
     fn typing_call(&mut self, function: &'a Expr) -> Option<&'a str> {
         let name = match function {
             Expr::Name(name) => name.id.as_str(),

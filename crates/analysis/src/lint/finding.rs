@@ -1,4 +1,4 @@
-//! Findings while they are collected: offsets and borrowed names, until it is known which of them stay.
+//! Findings during collection: offsets and borrowed names, before `# noqa` comments are applied.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::syntax::TextSize;
 pub(super) struct Found<'a> {
     pub(super) rule: LintRule,
     pub(super) offset: TextSize,
-    /// Where the statement starts that owns the finding, when a `# noqa` there counts too.
+    /// Start of the enclosing statement, when a `# noqa` on its line also suppresses the finding.
     pub(super) statement: Option<TextSize>,
     pub(super) name: Cow<'a, str>,
 }

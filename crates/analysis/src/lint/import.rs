@@ -1,4 +1,4 @@
-//! Imports, and `__all__`, which exports what they bring.
+//! Imports, and `__all__`, which exports imported names.
 
 use super::binding::{BindingKind, Import, ImportForm};
 use super::check::Checker;
@@ -39,7 +39,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Notes the names in `__all__ = […]` and `__all__ += […]`. Calls such as `__all__.extend(…)` are not followed;
+    /// Records the names in `__all__ = […]` and `__all__ += […]`. Calls such as `__all__.extend(…)` are not followed;
     /// ruff and pyflakes do not follow them either.
     pub(super) fn collect_exports(&mut self, targets: &[Expr], value: &'a Expr) {
         let is_all = |target: &Expr| matches!(target, Expr::Name(name) if name.id == "__all__");
@@ -49,7 +49,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The strings in a sum of lists and tuples.
+/// Strings in a concatenation of lists and tuples.
 fn names_in(value: &Expr) -> Vec<&str> {
     let mut names = Vec::new();
     let mut pending = vec![value];

@@ -1,13 +1,13 @@
-//! How Python finds a name: from the inside out, past the classes, down to the builtins.
+//! Name lookup as in Python: from the innermost scope outwards, skipping classes, ending at the builtins.
 
 use super::binding::{Binding, BindingId, BindingKind};
 use super::builtins;
 use super::scope::{MODULE, Scope, ScopeId, ScopeKind, Scopes};
 
-/// When a name is looked up.
+/// Time at which a name is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Lookup {
-    /// When the code runs.
+    /// At run time of the code.
     #[default]
     Runtime,
     /// By a type checker, in an annotation that does not run: names of the module come first.
@@ -15,7 +15,7 @@ pub(super) enum Lookup {
 }
 
 impl<'a> Scopes<'a> {
-    /// Marks what `name` refers to as used. False when nothing can have bound it.
+    /// Marks the binding of `name` as used. False when nothing can have bound it.
     pub(super) fn resolve(&mut self, name: &str, lookup: Lookup) -> bool {
         let Some(symbol) = self.symbol(name) else { return self.resolves_unbound(name) };
         if lookup == Lookup::Forward {
@@ -39,7 +39,7 @@ impl<'a> Scopes<'a> {
         self.resolves_unbound(name)
     }
 
-    /// Reads a binding; says whether it holds a value, or nothing when the search goes on outside.
+    /// Reads a binding; returns whether it holds a value, or `None` when the search continues in the enclosing scope.
     fn read(&mut self, id: BindingId, lookup: Lookup) -> Option<bool> {
         self.mark_used(id);
         let binding = self.binding(id);
@@ -64,7 +64,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// Whether a name that no scope binds exists all the same.
+    /// Whether a name exists although no scope binds it.
     fn resolves_unbound(&self, name: &str) -> bool {
         builtins::is_predefined(name) || self.is_class_magic(name) || self.sees_star_import()
     }
@@ -135,7 +135,7 @@ impl<'a> Scopes<'a> {
         !self.binding(found).is_unbound()
     }
 
-    /// Marks a name of the module as used, as being listed in `__all__` does.
+    /// Marks a name of the module as used because `__all__` lists it.
     pub(super) fn export(&mut self, name: &str) {
         if let Some(found) = self.bound_in(MODULE, name) {
             self.mark_used(found);
@@ -143,7 +143,7 @@ impl<'a> Scopes<'a> {
     }
 }
 
-/// The scopes in which a lookup looks, from the inside out. Names of a class are visible in its own body only.
+/// Scopes that a lookup searches, innermost first. Names of a class are visible in its own body only.
 struct Path {
     next: Option<ScopeId>,
     sees_class: bool,

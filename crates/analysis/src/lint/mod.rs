@@ -1,7 +1,7 @@
-//! Lint findings behind the metric `code_quality`: names that are wrong or wasted, and a few plain mistakes.
+//! Lint findings behind the metric `code_quality`: undefined and unused names, and a few common mistakes.
 //!
-//! One pass over the tree. Function bodies, lambdas and quoted annotations wait until the module around them is
-//! known, as they do in Python. Behaviour follows ruff's rules of the same meaning.
+//! One pass over the tree. Function bodies, lambdas and quoted annotations are evaluated after the module around them,
+//! as in Python. Behaviour follows ruff's rules of the same meaning.
 
 mod annotation;
 mod binding;

@@ -1,4 +1,4 @@
-//! `# noqa`: findings that somebody has looked at and accepted.
+//! `# noqa`: comments that suppress findings.
 
 use menace_model::inventory::{LintFinding, LintRule};
 use rustc_hash::FxHashMap;
@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::finding::Found;
 use crate::syntax::{Ranged, Source, TextRange, TextSize, TokenKind};
 
-/// The findings that no comment suppresses, as the caller gets them: sorted by line and rule.
+/// Findings that no comment suppresses, sorted by line and rule.
 pub(super) fn without_suppressed(source: &Source, mut found: Vec<Found<'_>>) -> Vec<LintFinding> {
     if !found.is_empty() && mentions_noqa(source.text()) {
         let suppressions = Suppressions::read(source);
@@ -22,16 +22,16 @@ pub(super) fn without_suppressed(source: &Source, mut found: Vec<Found<'_>>) -> 
     findings.into_iter().map(|(finding, _)| finding).collect()
 }
 
-/// Most files do not, and need no look at their comments. People write `NOQA` and `NoQA` too.
+/// Most files do not mention it, so their comments need not be parsed. `NOQA` and `NoQA` are common too.
 fn mentions_noqa(text: &str) -> bool {
     let bytes = text.as_bytes();
-    // `q` is the rarest of the letters.
+    // `q` is the rarest of the four letters.
     memchr::memchr2_iter(b'q', b'Q', bytes)
         .filter(|index| *index >= 2)
         .any(|index| bytes.get(index - 2..index + 2).is_some_and(|word| word.eq_ignore_ascii_case(b"noqa")))
 }
 
-/// The codes under which other linters know a rule.
+/// Codes of a rule in other linters.
 fn codes(rule: LintRule) -> &'static [&'static str] {
     match rule {
         LintRule::UnusedImport => &["F401"],
@@ -49,7 +49,7 @@ fn codes(rule: LintRule) -> &'static [&'static str] {
     }
 }
 
-/// What one comment suppresses.
+/// Rules that one comment suppresses.
 #[derive(Debug, PartialEq, Eq)]
 enum Directive<'a> {
     Everything,
@@ -69,7 +69,7 @@ impl Directive<'_> {
 struct Suppressions<'a> {
     file: Vec<Directive<'a>>,
     lines: FxHashMap<u32, Directive<'a>>,
-    /// First and last lines of what has no room for a comment but at its end: strings over several lines and lines
+    /// First and last lines of spans that can have a comment only at their end: strings over several lines and lines
     /// joined by backslashes. In source order.
     spans: Vec<(u32, u32)>,
 }
@@ -107,7 +107,7 @@ impl<'a> Suppressions<'a> {
             return;
         }
         let mut span = (first, last);
-        // What ends in here, as strings do in an f-string, or goes on here, as joined lines do, is part of it.
+        // An earlier span that ends inside this one (a string in an f-string) or continues in it (joined lines) is merged.
         while let Some(earlier) = self.spans.pop_if(|earlier| earlier.1 >= first) {
             span = (span.0.min(earlier.0), span.1.max(earlier.1));
         }
@@ -118,7 +118,7 @@ impl<'a> Suppressions<'a> {
         let comment = source.slice(range);
         let line = source.line_of(range.start());
         if let Some(directive) = file_directive(comment) {
-            if stands_alone(source, range.start()) {
+            if is_only_content_of_line(source, range.start()) {
                 self.file.push(directive);
             }
         } else if let Some(directive) = line_directive(comment) {
@@ -143,7 +143,7 @@ impl<'a> Suppressions<'a> {
     }
 }
 
-fn stands_alone(source: &Source, start: TextSize) -> bool {
+fn is_only_content_of_line(source: &Source, start: TextSize) -> bool {
     let before = &source.text()[..usize::from(start)];
     before.rsplit(['\n', '\r']).next().is_none_or(|line| line.trim().is_empty())
 }
@@ -166,7 +166,7 @@ fn line_directive(comment: &str) -> Option<Directive<'_>> {
     })
 }
 
-/// What follows the word `noqa`. A list that cannot be read suppresses nothing.
+/// Parses the text after the word `noqa`. A malformed list suppresses nothing.
 fn directive(rest: &str) -> Option<Directive<'_>> {
     if let Some(list) = rest.trim_start().strip_prefix(':') {
         return read_codes(list).map(Directive::Codes);
@@ -175,7 +175,7 @@ fn directive(rest: &str) -> Option<Directive<'_>> {
     ends.then_some(Directive::Everything)
 }
 
-/// Codes separated by commas or blanks, up to the first word that is none.
+/// Codes separated by commas or blanks, up to the first word that is not a code.
 fn read_codes(list: &str) -> Option<Vec<&str>> {
     let mut codes = Vec::new();
     let mut rest = list;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn bare_directives_cover_everything() {
+    fn bare_directives_suppress_all_rules() {
         for comment in ["# noqa", "#noqa", "# NoQA", "# type: ignore # noqa", "# noqa because", "## noqa"] {
             check(comment, Some(&[]));
         }
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_covers_nothing() {
+    fn malformed_lists_suppress_nothing() {
         for comment in [
             "# about noqa",
             "# noqa:",

@@ -1,11 +1,11 @@
-//! Where a name comes from: enough to recognise the parts of `typing` and `collections` under any alias.
+//! Origin of a name, to recognise members of `typing` and `collections` under any alias.
 
 use super::binding::{BindingKind, Import, ImportForm};
 use super::builtins;
 use super::scope::Scopes;
 use crate::syntax::{Expr, ast};
 
-/// A name by the module that defines it.
+/// Name with the module that defines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Origin<'n> {
     pub(super) module: &'n str,
@@ -23,16 +23,16 @@ impl Origin<'_> {
     }
 }
 
-/// What the brackets of a subscript hold.
+/// Content of a subscript's brackets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// `Literal[…]`: values.
     Literal,
     /// `Annotated[…]`: a type, then values.
     Annotated,
-    /// `List[…]` and its like: types.
+    /// `List[…]` and other generics: types.
     Generic,
-    /// Whatever the surroundings say.
+    /// Decided by the context of the subscript.
     Other,
 }
 
@@ -80,7 +80,7 @@ impl Scopes<'_> {
     }
 
     pub(super) fn form(&self, subscript: &ast::ExprSubscript) -> Form {
-        // Only these can hold a string, and most subscripts are plain indices.
+        // Only these slices can contain a string, and most subscripts are plain indices.
         let may_hold_string = matches!(
             &*subscript.slice,
             Expr::StringLiteral(_) | Expr::Tuple(_) | Expr::List(_) | Expr::Subscript(_) | Expr::BinOp(_)

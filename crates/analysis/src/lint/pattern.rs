@@ -1,4 +1,4 @@
-//! Rules that need nothing but the shape of the code.
+//! Structural rules, which need no name resolution.
 
 use menace_model::inventory::LintRule;
 use rustc_hash::FxHashSet;
@@ -7,7 +7,7 @@ use super::finding::Findings;
 use crate::syntax::ast::comparable::HashableExpr;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// Statements after one that never goes on; reported once per block.
+/// Statements after one that always leaves the block; reported once per block.
 pub(super) fn unreachable_code(body: &[Stmt], findings: &mut Findings<'_>) {
     let leaves = |statement: &Stmt| {
         matches!(statement, Stmt::Return(_) | Stmt::Raise(_) | Stmt::Break(_) | Stmt::Continue(_))
@@ -19,12 +19,12 @@ pub(super) fn unreachable_code(body: &[Stmt], findings: &mut Findings<'_>) {
     }
 }
 
-/// A `yield` that is never reached still makes its function a generator, and is written for that.
+/// An unreachable `yield` still makes its function a generator, which is why it is written.
 fn makes_generator(statement: &Stmt) -> bool {
     matches!(statement, Stmt::Expr(expression) if matches!(&*expression.value, Expr::Yield(_) | Expr::YieldFrom(_)))
 }
 
-/// `except:`, unless its body passes the exception on.
+/// `except:`, unless its body re-raises the exception.
 pub(super) fn bare_except(handler: &ast::ExceptHandlerExceptHandler, findings: &mut Findings<'_>) {
     let reraises = |statement: &Stmt| matches!(statement, Stmt::Raise(raise) if raise.exc.is_none());
     if handler.type_.is_none() && !handler.body.iter().any(reraises) {
@@ -61,7 +61,7 @@ fn compare_singleton(compare: &ast::ExprCompare, side: &Expr, other: &Expr, find
     }
 }
 
-/// Two constants are compared for a reason that is not ours to guess.
+/// A comparison of two constants is deliberate and not reported.
 fn is_plain_constant(expression: &Expr) -> bool {
     match expression {
         Expr::StringLiteral(_)
@@ -91,7 +91,7 @@ enum Key<'a> {
     Other(HashableExpr<'a>),
 }
 
-/// Keys of a dict display that an earlier equal key makes pointless.
+/// Keys of a dict display that repeat an earlier key.
 pub(super) fn duplicate_keys<'a>(dict: &'a ast::ExprDict, findings: &mut Findings<'a>) {
     if dict.items.len() < 2 {
         return;
@@ -106,7 +106,7 @@ pub(super) fn duplicate_keys<'a>(dict: &'a ast::ExprDict, findings: &mut Finding
     }
 }
 
-/// A key that has the same value wherever it stands in the display, with a name for it.
+/// A key whose value does not depend on its position in the display, with its name for the finding.
 fn constant_key(key: &Expr) -> Option<(Key<'_>, &str)> {
     match key {
         Expr::StringLiteral(text) => Some((Key::Text(text.value.to_str()), text.value.to_str())),
@@ -133,7 +133,7 @@ pub(super) fn self_assignments<'a>(targets: &'a [Expr], value: &'a Expr, finding
     }
 }
 
-/// The same name on both sides, also at the same place in tuples of equal length.
+/// The same name on both sides, also at the same position in tuples of equal length.
 fn self_assignment<'a>(target: &'a Expr, value: &'a Expr, findings: &mut Findings<'a>) {
     match (target, value) {
         (Expr::Name(target), Expr::Name(value)) if target.id == value.id => {

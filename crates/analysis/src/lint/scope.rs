@@ -1,7 +1,7 @@
 //! Scopes and the names bound in them.
 //!
 //! A file has one table from (scope, name) to the latest binding, so a lookup hashes the name once and then walks
-//! outwards over integers. A name that nothing has bound yet is not in the table of symbols and needs no walk.
+//! outwards over integers. A name that is not bound yet is not in the table of symbols and needs no walk.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,7 +23,7 @@ pub(super) enum ScopeKind {
     Function,
     Lambda,
     Comprehension,
-    /// The type parameters of a `def`, `class` or `type`, around the thing itself.
+    /// Type parameters of a `def`, `class` or `type`, around the definition itself.
     TypeParameters,
 }
 
@@ -75,7 +75,7 @@ impl<'a> Scopes<'a> {
         self.scope(scope).calls_locals
     }
 
-    /// Opens a scope inside the current one; returns the scope to go back to.
+    /// Opens a scope inside the current one; returns the scope to return to.
     pub(super) fn enter(&mut self, kind: ScopeKind) -> ScopeId {
         let id = ScopeId(index(self.arena.len()));
         let parent = Some(self.current);
@@ -83,7 +83,7 @@ impl<'a> Scopes<'a> {
         self.go_to(id)
     }
 
-    /// Makes `scope` the current one; returns the one that was.
+    /// Makes `scope` the current one; returns the previous one.
     pub(super) fn go_to(&mut self, scope: ScopeId) -> ScopeId {
         std::mem::replace(&mut self.current, scope)
     }
@@ -102,7 +102,7 @@ impl<'a> Scopes<'a> {
         self.bind_in(self.current, name, offset, kind);
     }
 
-    /// Binds the target of a `:=`, which a comprehension leaves to the scope around it.
+    /// Binds the target of a `:=`, which in a comprehension belongs to the enclosing scope.
     pub(super) fn bind_outside_comprehensions(&mut self, name: &'a str, offset: TextSize) {
         let mut scope = self.current;
         while let Scope { kind: ScopeKind::Comprehension, parent: Some(parent), .. } = self.scope(scope) {
@@ -133,7 +133,7 @@ impl<'a> Scopes<'a> {
         }
     }
 
-    /// What was read under the old binding counts for the new one: `x = 1; print(x); x = 2` wastes nothing.
+    /// Replaces a binding; reads of the old one count for the new one: in `x = 1; print(x); x = 2` nothing is unused.
     fn shadow(&mut self, shadowed: BindingId, mut binding: Binding<'a>, symbol: Symbol) {
         if matches!(binding.kind, BindingKind::Annotation) {
             return;
@@ -158,7 +158,7 @@ impl<'a> Scopes<'a> {
         *self.symbols.entry(name).or_insert(next)
     }
 
-    /// `global name`, which also promises that the module has such a name.
+    /// `global name`, which also declares that the module has such a name.
     pub(super) fn declare_global(&mut self, name: &'a str, offset: TextSize) {
         if self.current == MODULE {
             return;
@@ -178,12 +178,12 @@ impl<'a> Scopes<'a> {
                 self.mark_used(target);
                 self.bind(name, offset, BindingKind::Nonlocal(target));
             }
-            // `__class__`, which a class makes for its methods, or an error that Python reports itself.
+            // `__class__`, which Python provides in methods, or an error that Python reports itself.
             None => self.bind(name, offset, BindingKind::Global(None)),
         }
     }
 
-    /// Binds the name of an `except … as` clause; returns what it hides, for `end_exception`.
+    /// Binds the name of an `except … as` clause; returns the binding that it hides, for `end_exception`.
     pub(super) fn begin_exception(&mut self, name: &'a str, offset: TextSize) -> Option<BindingId> {
         let hidden = self.find(name);
         self.bind(name, offset, BindingKind::Exception);
@@ -194,12 +194,12 @@ impl<'a> Scopes<'a> {
         self.bind(name, offset, BindingKind::FormerException(hidden));
     }
 
-    /// Everything that was ever bound, in the order of binding.
+    /// All bindings, in the order of binding.
     pub(super) fn bindings(&self) -> &[Binding<'a>] {
         &self.bindings
     }
 
-    /// The number of a name that some scope binds.
+    /// Symbol of a name that a scope binds.
     pub(super) fn symbol(&self, name: &str) -> Option<Symbol> {
         self.symbols.get(name).copied()
     }
@@ -208,7 +208,7 @@ impl<'a> Scopes<'a> {
         self.latest.get(&(scope, symbol)).copied()
     }
 
-    /// What `scope` itself binds to `name`.
+    /// Binding of `name` in `scope` itself.
     pub(super) fn bound_in(&self, scope: ScopeId, name: &str) -> Option<BindingId> {
         self.symbol(name).and_then(|symbol| self.latest(scope, symbol))
     }
@@ -231,5 +231,5 @@ impl<'a> Scopes<'a> {
 }
 
 fn index(length: usize) -> u32 {
-    u32::try_from(length).expect("a file has fewer names than bytes, and sources above 4 GiB are refused")
+    u32::try_from(length).expect("a file has fewer names than bytes, and sources above 4 GiB are rejected")
 }

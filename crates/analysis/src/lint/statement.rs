@@ -9,12 +9,12 @@ use super::{builtins, default, pattern};
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, TextSize, ast};
 
-/// What a class makes of a name that is bound in its body.
+/// Meaning of a name that is bound in a class body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum InClass {
-    /// An attribute: it hides a builtin from nobody but the class body.
+    /// An attribute: it hides a builtin in the class body only.
     Attribute,
-    /// A helper of the class body.
+    /// A temporary variable of the class body.
     Variable,
 }
 
@@ -48,7 +48,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// With `@override` or `@overload` the names of the parameters were chosen elsewhere.
+    /// With `@override` or `@overload` the names of the parameters are given by another definition.
     fn implements_foreign_signature(&self, function: &ast::StmtFunctionDef) -> bool {
         function.decorator_list.iter().any(|decorator| {
             let origin = self.scopes.origin(&decorator.expression);
@@ -72,7 +72,7 @@ impl<'a> Checker<'a> {
         self.scopes.bind(&class.name, class.name.start(), BindingKind::Definition);
     }
 
-    /// Opens a scope for type parameters, if there are any; returns the scope around.
+    /// Opens a scope for type parameters, if there are any; returns the enclosing scope.
     fn enter_type_parameters(&mut self, parameters: Option<&'a ast::TypeParams>) -> ScopeId {
         let Some(parameters) = parameters else { return self.scopes.current() };
         let outside = self.scopes.enter(ScopeKind::TypeParameters);
@@ -108,8 +108,8 @@ impl<'a> Checker<'a> {
         self.visit_expr(&assign.value);
         self.report_self_assignments(&assign.targets, &assign.value);
         self.collect_exports(&assign.targets, &assign.value);
-        // Python's own pairs, `a, b = 1, 2`, are assignments in a row; everything else is unpacked, and a part of
-        // an unpacked value may be there only for its place.
+        // `a, b = 1, 2` is a sequence of assignments; everything else is unpacked, and a part of an unpacked value
+        // may be named only to fill its position.
         let is_pairwise = is_sequence(&assign.value) && assign.targets.iter().all(is_sequence);
         for target in &assign.targets {
             let is_unpacked = is_sequence(target) && !is_pairwise;
@@ -142,7 +142,7 @@ impl<'a> Checker<'a> {
     }
 
     fn report_self_assignments(&mut self, targets: &'a [Expr], value: &'a Expr) {
-        // In a class `x = x` copies a name from outside into the class.
+        // In a class, `x = x` copies an outer name into the class.
         if self.scopes.current_kind() != ScopeKind::Class {
             pattern::self_assignments(targets, value, &mut self.findings);
         }
@@ -227,7 +227,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Binds the names in the target of an assignment; what else is in there is read.
+    /// Binds the names in the target of an assignment; other expressions in it are read.
     pub(super) fn bind_target(&mut self, target: &'a Expr, kind: BindingKind<'a>, in_class: InClass) {
         match target {
             Expr::Name(name) => {

@@ -1,4 +1,4 @@
-//! What is left at the end: names without a definition, and definitions without a use.
+//! Reports at the end of the pass: names without a definition, and definitions without a use.
 
 use menace_model::inventory::LintRule;
 use rustc_hash::FxHashSet;
@@ -29,11 +29,11 @@ impl Checker<'_> {
                 BindingKind::Exception if !is_dummy(binding.name) => {
                     self.findings.add(LintRule::UnusedVariable, binding.offset, binding.name);
                 }
-                BindingKind::Assignment if is_wasted(binding, &self.scopes) => {
+                BindingKind::Assignment if is_unused_variable(binding, &self.scopes) => {
                     self.findings.add(LintRule::UnusedVariable, binding.offset, binding.name);
                 }
                 BindingKind::Import(import)
-                    if is_needless(binding, import, &self.scopes)
+                    if is_unused_import(binding, import, &self.scopes)
                         && !is_loaded_for_package(binding, import) =>
                 {
                     let name = import.alias.asname.as_ref().unwrap_or(&import.alias.name).as_str();
@@ -46,7 +46,7 @@ impl Checker<'_> {
     }
 }
 
-fn is_wasted(binding: &Binding<'_>, scopes: &Scopes<'_>) -> bool {
+fn is_unused_variable(binding: &Binding<'_>, scopes: &Scopes<'_>) -> bool {
     let is_read_by_locals = match scopes.kind_of(binding.scope) {
         ScopeKind::Function => scopes.calls_locals(binding.scope),
         ScopeKind::Lambda => false,
@@ -59,7 +59,7 @@ fn is_wasted(binding: &Binding<'_>, scopes: &Scopes<'_>) -> bool {
         && !is_read_by_tools(binding.name)
 }
 
-/// Names that say themselves that nobody will read them: `_`, `__`, `_name`, but not `_name_`.
+/// Names that are marked as unused by convention: `_`, `__`, `_name`, but not `_name_`.
 fn is_dummy(name: &str) -> bool {
     let is_ascii_word = name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
     let ends_as_word = name.bytes().last().is_some_and(|byte| byte != b'_');
@@ -74,20 +74,20 @@ fn is_read_by_tools(name: &str) -> bool {
     )
 }
 
-fn is_needless(binding: &Binding<'_>, import: Import<'_>, scopes: &Scopes<'_>) -> bool {
+fn is_unused_import(binding: &Binding<'_>, import: Import<'_>, scopes: &Scopes<'_>) -> bool {
     matches!(scopes.kind_of(binding.scope), ScopeKind::Module | ScopeKind::Function)
         && !binding.is_shadowed
         && !binding.belongs_outside
         && !is_reexport(import)
 }
 
-/// `import x as x` and `from m import x as x` mean: this is for others.
+/// `import x as x` and `from m import x as x` declare a re-export.
 fn is_reexport(import: Import<'_>) -> bool {
     import.alias.asname.as_ref().is_some_and(|name| name.as_str() == import.alias.name.as_str())
 }
 
-/// Packages that are imported under another name and used: next to `import numpy as np`, `import numpy.linalg` is
-/// there to make `np.linalg` work.
+/// Packages that are imported under another name and used: next to `import numpy as np`, `import numpy.linalg`
+/// makes `np.linalg` work.
 fn used_packages<'a>(scopes: &Scopes<'a>) -> FxHashSet<(ScopeId, &'a str)> {
     let package = |binding: &Binding<'a>| match binding.kind {
         BindingKind::Import(import) if binding.is_used && import.form == ImportForm::Module => {

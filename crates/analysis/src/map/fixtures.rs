@@ -1,9 +1,9 @@
-//! Graphs for tests, with the figures other implementations reach on them written beside the assertions.
+//! Graphs for tests; the results of other implementations on them are written beside the assertions.
 //!
 //! The files beside this one were written by networkx 3.6.1 (`karate_club_graph` without weights,
 //! `les_miserables_graph`, `planted_partition_graph(6, 20, 0.35, 0.03, seed=7)`) and by scikit-learn 1.9.1
-//! (`HDBSCAN`: the first line is `min_cluster_size min_samples`, the others `x y label`; data whose labels stay the
-//! same in thirty orders of the points and with both of its algorithms, since elsewhere there is no one answer).
+//! (`HDBSCAN`: the first line is `min_cluster_size min_samples`, the others `x y label`; only data whose labels
+//! are the same in thirty orders of the points and with both of its algorithms, since otherwise the answer is ambiguous).
 
 use proptest::prelude::*;
 

@@ -1,7 +1,7 @@
 //! The undirected weighted graph that every community algorithm reads.
 //!
-//! Stored as compressed rows: the algorithms only ever ask for the neighbours of a node, in index order, and
-//! that order is what makes ties break the same way on every run.
+//! Stored as compressed rows: the algorithms only need the neighbours of a node, in index order, and that order
+//! makes ties break the same way on every run.
 
 use super::partition::Partition;
 use super::repository::Edge;
@@ -96,7 +96,7 @@ impl Graph {
 }
 
 /// One edge per pair, lower index first, sorted. Weights are sorted too: floating point addition depends on
-/// its order, and the order in which a scan found the edges must not show in the result.
+/// its order, and the order in which a scan found the edges must not affect the result.
 fn summed(edges: impl IntoIterator<Item = Edge>) -> Vec<Edge> {
     let mut edges: Vec<Edge> = edges
         .into_iter()
@@ -115,7 +115,8 @@ fn summed(edges: impl IntoIterator<Item = Edge>) -> Vec<Edge> {
     edges
 }
 
-/// Sorted edges fill each row in ascending order: the lower neighbours of a node arrive before its own edges.
+/// Builds the rows. Sorted edges fill each row in ascending order: the lower neighbours of a node come before the higher
+/// ones.
 fn filled_rows(row_starts: &[usize], edges: &[Edge]) -> Vec<Link> {
     let mut next_slot = row_starts.to_vec();
     let mut links = vec![Link { node: 0, weight: 0.0 }; row_starts.last().copied().unwrap_or(0)];

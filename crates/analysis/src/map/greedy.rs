@@ -1,10 +1,10 @@
 //! Greedy modularity: join the two linked communities whose union gains most, until no union gains.
 //!
 //! Clauset, Newman and Moore, "Finding community structure in very large networks" (2004). The paper keeps the
-//! exact best offer of every community in heaps that are updated in place. We keep only a promise per community:
-//! never less than its best offer, raised at once when an offer improves, and checked when it comes up. In a
-//! repository where everything imports `utils`, most offers change at every union and almost none are ever
-//! taken, so that not keeping them is ten times faster than keeping them.
+//! exact best merge of every community in heaps that are updated in place. This implementation keeps only an upper
+//! bound per community: raised immediately when a merge improves, and checked when it reaches the top of the heap.
+//! In a repository where everything imports `utils`, most gains change at every union and almost none are ever
+//! used, so that not keeping them is ten times faster than keeping them.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -17,25 +17,25 @@ use super::partition::Partition;
 /// Groups the nodes of a graph. Equal gains go to the community with the lowest index.
 pub(crate) fn greedy_modularity(graph: &Graph) -> Partition {
     let mut unions = Unions::new(graph);
-    while let Some(promise) = unions.promises.pop() {
-        if !unions.is_latest(&promise) {
+    while let Some(bound) = unions.bounds.pop() {
+        if !unions.is_latest(&bound) {
             continue;
         }
-        match unions.best_offer(promise.community) {
-            Some(offer) if offer.gain >= promise.gain => unions.unite(promise.community, offer.partner),
-            _ => unions.renew_promise(promise.community),
+        match unions.best_merge(bound.community) {
+            Some(merge) if merge.gain >= bound.gain => unions.unite(bound.community, merge.partner),
+            _ => unions.renew_bound(bound.community),
         }
     }
     Partition::from_labels(&unions.resolved_labels())
 }
 
-/// No union with this community gains more than `gain`.
+/// Upper bound: no union with this community gains more than `gain`.
 struct Promise {
     gain: f64,
     community: usize,
 }
 
-/// What a union with `partner` gains.
+/// Gain of a union with `partner`.
 struct Offer {
     gain: f64,
     partner: usize,
@@ -48,8 +48,8 @@ struct Unions {
     /// Weights to the linked communities; empty once a community is absorbed.
     links: Vec<FxHashMap<usize, f64>>,
     absorbed_by: Vec<usize>,
-    promises: BinaryHeap<Promise>,
-    /// The gain of each community's latest promise; the others in the heap are outdated.
+    bounds: BinaryHeap<Promise>,
+    /// Gain of each community's latest bound; other bounds of it in the heap are outdated.
     latest_gains: Vec<f64>,
 }
 
@@ -62,26 +62,26 @@ impl Unions {
             strengths: graph.strengths().to_vec(),
             links: (0..node_count).map(row).collect(),
             absorbed_by: (0..node_count).collect(),
-            promises: BinaryHeap::new(),
+            bounds: BinaryHeap::new(),
             latest_gains: vec![0.0; node_count],
         };
         for node in 0..node_count {
-            unions.renew_promise(node);
+            unions.renew_bound(node);
         }
         unions
     }
 
-    fn is_latest(&self, promise: &Promise) -> bool {
-        self.latest_gains[promise.community].total_cmp(&promise.gain).is_eq()
+    fn is_latest(&self, bound: &Promise) -> bool {
+        self.latest_gains[bound.community].total_cmp(&bound.gain).is_eq()
     }
 
-    /// The union that gains most, if any gains at all. Hash order does not show: ties go to the lowest index.
-    fn best_offer(&self, community: usize) -> Option<Offer> {
-        let offers = self.links[community]
+    /// Union with the largest positive gain. Independent of hash order: ties go to the lowest index.
+    fn best_merge(&self, community: usize) -> Option<Offer> {
+        let merges = self.links[community]
             .iter()
             .map(|(&partner, &weight)| Offer { gain: self.gain(community, partner, weight), partner });
-        offers
-            .filter(|offer| offer.gain > 0.0)
+        merges
+            .filter(|merge| merge.gain > 0.0)
             .max_by(|left, right| left.gain.total_cmp(&right.gain).then(right.partner.cmp(&left.partner)))
     }
 
@@ -90,19 +90,19 @@ impl Unions {
         weight - self.strengths[left] * self.strengths[right] / self.total_strength
     }
 
-    fn renew_promise(&mut self, community: usize) {
+    fn renew_bound(&mut self, community: usize) {
         self.latest_gains[community] = 0.0;
-        if let Some(offer) = self.best_offer(community) {
-            self.promise(community, offer.gain);
+        if let Some(merge) = self.best_merge(community) {
+            self.push_bound(community, merge.gain);
         }
     }
 
-    fn promise(&mut self, community: usize, gain: f64) {
+    fn push_bound(&mut self, community: usize, gain: f64) {
         self.latest_gains[community] = gain;
-        self.promises.push(Promise { gain, community });
+        self.bounds.push(Promise { gain, community });
     }
 
-    /// The community with more links survives, so that fewer links have to be carried over.
+    /// Merges two communities. The one with more links survives, so that fewer links have to be moved.
     fn unite(&mut self, left: usize, right: usize) {
         let right_survives = self.links[right].len() >= self.links[left].len();
         let (survivor, absorbed) = if right_survives { (right, left) } else { (left, right) };
@@ -117,16 +117,16 @@ impl Unions {
                 *self.links[survivor].entry(neighbour).or_insert(0.0) += weight;
             }
         }
-        self.renew_promise(survivor);
-        self.raise_promises_of_neighbours(survivor);
+        self.renew_bound(survivor);
+        self.raise_bounds_of_neighbours(survivor);
     }
 
-    fn raise_promises_of_neighbours(&mut self, community: usize) {
+    fn raise_bounds_of_neighbours(&mut self, community: usize) {
         let links = std::mem::take(&mut self.links[community]);
         for (&neighbour, &weight) in &links {
             let gain = self.gain(community, neighbour, weight);
             if gain > self.latest_gains[neighbour] {
-                self.promise(neighbour, gain);
+                self.push_bound(neighbour, gain);
             }
         }
         self.links[community] = links;
@@ -144,7 +144,7 @@ impl Unions {
 }
 
 impl Ord for Promise {
-    /// The heap takes the greatest first: the highest gain, then the lowest index.
+    /// The heap pops the greatest first: the highest gain, then the lowest index.
     fn cmp(&self, other: &Self) -> Ordering {
         self.gain.total_cmp(&other.gain).then_with(|| other.community.cmp(&self.community))
     }
@@ -197,9 +197,9 @@ mod tests {
             prop_assert_eq!(&partition, &partition.connected_parts(&graph));
         }
 
-        /// Locally optimal: no two linked communities are better off as one.
+        /// The result is locally optimal: no union of two linked communities raises modularity.
         #[test]
-        fn no_union_is_left_that_gains(graph in any_graph()) {
+        fn no_remaining_union_gains(graph in any_graph()) {
             let coarse = graph.aggregated(&greedy_modularity(&graph));
             for edge in coarse.edges().filter(|edge| edge.from != edge.to) {
                 let expected = coarse.strength(edge.from) * coarse.strength(edge.to)

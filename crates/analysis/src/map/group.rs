@@ -19,7 +19,7 @@ use super::themes::themes;
 
 /// Groups the modules of a repository, with TF-IDF for the wording.
 ///
-/// The same modules, edges, documents and options give the same map, in whatever order they are listed.
+/// The same modules, edges, documents and options give the same map, in any order of the lists.
 pub fn group(input: &MapInput<'_>, options: &MapOptions) -> ModuleMap {
     group_with(input, options, &TfIdf)
 }
@@ -62,7 +62,7 @@ pub fn group_with(input: &MapInput<'_>, options: &MapOptions, embedder: &dyn Emb
     }
 }
 
-/// Largest first; among equals, the one with the first path.
+/// Groups with name, centre and cohesion: largest first; among equals, the one with the first path.
 fn described_groups(paths: &[&str], graph: &Graph, partition: &Partition) -> Vec<Group> {
     let mut communities = partition.members();
     communities.sort_by_key(|members| (Reverse(members.len()), members[0]));
@@ -81,7 +81,7 @@ fn described_groups(paths: &[&str], graph: &Graph, partition: &Partition) -> Vec
     communities.into_iter().enumerate().map(described).collect()
 }
 
-/// The node with most weight to its own group; then with most weight at all; then the first.
+/// Node with the most weight to its own group; then with the most total weight; then the first.
 fn central_node(graph: &Graph, partition: &Partition, members: &[usize]) -> usize {
     let rank = |node: usize| (weight_inside(graph, partition, node), graph.strength(node));
     let mut central = members[0];

@@ -1,4 +1,4 @@
-//! What users of the map rely on, for every algorithm.
+//! Guarantees of the module map, for every algorithm.
 
 use proptest::prelude::*;
 
@@ -16,7 +16,7 @@ fn options(algorithm: Algorithm) -> MapOptions {
     MapOptions { algorithm, ..MapOptions::default() }
 }
 
-/// Billing and networking, and a script that has to do with neither.
+/// Billing, networking, and a script related to neither.
 fn shop() -> MapInput<'static> {
     let billing = "invoice tax customer payment amount";
     let network = "socket packet router connection latency";
@@ -52,7 +52,7 @@ fn shop() -> MapInput<'static> {
 }
 
 #[test]
-fn every_algorithm_tells_billing_from_networking() {
+fn every_algorithm_separates_billing_from_networking() {
     for algorithm in ALGORITHMS {
         let map = group(&shop(), &options(algorithm));
         let groups: Vec<(&str, usize)> =
@@ -66,7 +66,7 @@ fn every_algorithm_tells_billing_from_networking() {
 }
 
 #[test]
-fn groups_say_what_holds_them_together() {
+fn groups_have_a_centre_and_cohesion() {
     let map = group(&shop(), &options(Algorithm::Louvain));
     assert_eq!(map.groups[0].central, "shop/billing/invoice.py");
     assert!((map.groups[0].cohesion - 9.0 / 10.0).abs() < 1e-12);
@@ -101,7 +101,7 @@ fn files_of_the_same_name_in_two_directories_stay_distinct() {
 }
 
 #[test]
-fn survives_being_written_and_read() {
+fn survives_serialisation() {
     let map = group(&shop(), &MapOptions { threshold: f64::NAN, ..options(Algorithm::Hdbscan) });
     let text = serde_json::to_string_pretty(&map).unwrap();
     assert_eq!(serde_json::from_str::<ModuleMap>(&text).unwrap(), map);
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_the_scan_does_not_show(
+    fn scan_order_does_not_affect_the_map(
         rotation in 0_usize..7,
         algorithm in proptest::sample::select(&ALGORITHMS[..]),
         semantic: bool,

@@ -10,7 +10,7 @@ use super::graph::Graph;
 use super::partition::Partition;
 use super::random::SplitMix64;
 
-/// Nothing proves that label propagation settles: weights that differ only by rounding could trade places for ever.
+/// Label propagation has no proof of termination: weights that differ only by rounding could alternate forever.
 const MAXIMUM_SWEEPS: usize = 100;
 
 /// Groups the nodes of a graph. The seed decides the order of visits and the ties.
@@ -32,9 +32,9 @@ pub(crate) fn label_propagation(graph: &Graph, random: &mut SplitMix64) -> Parti
     Partition::from_labels(&labels).connected_parts(graph)
 }
 
-/// A tie keeps the current label, so that sweeps come to an end. Other ties are drawn: were the lowest label to
-/// win them all, it would flood the graph in the first sweep, when every label still weighs about the same (on
-/// the planted partition of the tests that leaves 0.28 of a modularity of 0.51).
+/// Label with the largest weight among the neighbours. A tie keeps the current label, so that sweeps terminate. Other
+/// ties are broken at random: if the lowest label won them all, it would flood the graph in the first sweep, when every
+/// label still weighs about the same (on the planted partition of the tests, modularity drops from 0.51 to 0.28).
 ///
 /// `weight_of_label` is scratch space: all zero on entry and on return.
 fn heaviest_label(

@@ -1,4 +1,4 @@
-//! The module map: which modules of a repository belong together.
+//! Module map: groups of modules of a repository that belong together.
 //!
 //! ```text
 //! MapInput ── repository ──┬─────────── relations ── graph ──┬── louvain ──┐

@@ -1,10 +1,10 @@
-//! Modularity: how much more weight lies inside communities than chance would put there.
+//! Modularity: the weight inside communities in excess of that expected in a random graph.
 
 use super::graph::Graph;
 use super::partition::Partition;
 
 /// Newman's Q for weighted graphs ("Analysis of weighted networks", 2004), resolution 1. A graph without
-/// edges has no structure to find: its modularity is zero.
+/// edges has a modularity of zero.
 pub(crate) fn modularity(graph: &Graph, partition: &Partition) -> f64 {
     let total_weight = graph.total_weight();
     if total_weight <= 0.0 {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn aggregation_does_not_change_it() {
+    fn aggregation_does_not_change_modularity() {
         let graph = karate();
         let halves = Partition::from_labels(&(0..34).map(|node| node / 17).collect::<Vec<_>>());
         let coarse = graph.aggregated(&halves);
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_counts_as_weight_inside() {
+    fn self_loop_counts_as_inner_weight() {
         let edges = [Edge { from: 0, to: 0, weight: 1.0 }, Edge { from: 1, to: 1, weight: 1.0 }];
         let graph = Graph::from_edges(2, edges);
         assert!((modularity(&graph, &Partition::singletons(2)) - 0.5).abs() < 1e-12);

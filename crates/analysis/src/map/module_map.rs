@@ -1,4 +1,4 @@
-//! The result: `module_map.json` as a value.
+//! Content of `module_map.json`.
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,21 @@ pub const MODULE_MAP_VERSION: u32 = 1;
 pub struct ModuleMap {
     /// [`MODULE_MAP_VERSION`] when written by this code.
     pub version: u32,
-    /// How the modules were grouped.
+    /// Algorithm that grouped the modules.
     pub algorithm: Algorithm,
-    /// The threshold that was in effect, between 0 and 1.
+    /// Threshold in effect, between 0 and 1.
     pub threshold: f64,
-    /// Whether similar wording related modules.
+    /// Whether similar wording counted as a relation between modules.
     pub semantic: bool,
-    /// The seed; with the same repository it gives the same map.
+    /// Random seed; the same repository and seed give the same map.
     pub seed: u64,
-    /// How much more the groups keep to themselves than chance would have it: 0 is chance, above 0.3 is structure.
+    /// Modularity of the grouping: 0 is that of a random graph, above 0.3 indicates structure.
     pub modularity: f64,
     /// The groups, largest first; a group's position is its id.
     pub groups: Vec<Group>,
     /// The id of each module's group, by repository-relative path.
     pub modules: BTreeMap<String, usize>,
-    /// Modules that HDBSCAN found to be in no dense region, sorted. Each is a group of its own.
+    /// Modules outside every dense region of HDBSCAN, sorted. Each is a separate group.
     #[serde(default)]
     pub noise: Vec<String>,
 }

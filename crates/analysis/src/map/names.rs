@@ -1,16 +1,16 @@
-//! What to call a group: the directory its modules share, or else its central module.
+//! Names of groups: the directory that its modules share, or else its central module.
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashSet;
 
-/// Three quarters of a group must live in a directory for it to lend its name: one stray module is no objection.
+/// A group is named after a directory that contains at least three quarters of it: one stray module is tolerated.
 const SHARE_NUMERATOR: usize = 3;
 const SHARE_DENOMINATOR: usize = 4;
 
-/// Hands out names, each once.
+/// Generator of unique group names.
 pub(crate) struct Names<'a> {
-    /// The directory that all modules of the repository share; it distinguishes nothing.
+    /// Directory that all modules of the repository share; it does not distinguish groups.
     everything: &'a str,
     taken: FxHashSet<String>,
 }
@@ -20,7 +20,7 @@ impl<'a> Names<'a> {
         Self { everything: directory_of_all(paths), taken: FxHashSet::default() }
     }
 
-    /// The name of the next group. A directory goes to the first group that asks for it, so ask for the largest
+    /// Name of the next group. A directory is given to the first group that qualifies, so call this for the largest
     /// group first; later ones from the same directory are named after their central module.
     pub(crate) fn name(&mut self, modules: &[&str], central: &str) -> String {
         let directory = common_directory(modules).filter(|directory| directory.len() > self.everything.len());
@@ -37,7 +37,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// The deepest directory that holds most of the modules; of equally deep ones the fullest.
+/// Deepest directory that contains most of the modules; of equally deep ones the fullest.
 fn common_directory<'a>(modules: &[&'a str]) -> Option<&'a str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for directory in modules.iter().flat_map(|path| directories(path)) {
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_called_after_their_directory() {
+    fn groups_are_named_after_their_directory() {
         check(&["app/billing/tax.py", "app/billing/rates.py"], "app/billing/tax.py", "app/billing");
         check(&["app/net/a/x.py", "app/net/b/y.py"], "app/net/a/x.py", "app/net");
     }
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_holds_everything_is_no_name() {
+    fn common_directory_of_all_modules_is_not_a_name() {
         check(&["app/cli.py", "app/web.py"], "app/web.py", "app/web");
         check(&["setup.py", "app/web.py"], "setup.py", "setup");
         check(&["app/net/__init__.py"], "app/net/__init__.py", "app/net");
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_paths_are_no_trouble() {
+    fn unusual_paths_are_accepted() {
         for path in ["", "/", "//", "a//b.py", ".py", "/__init__.py", "ä/ö.py"] {
             let name = Names::new(&[path, "x.py"]).name(&[path], path);
             assert_eq!(name, module_name(path));

@@ -1,4 +1,4 @@
-//! What the user chooses: the words behind `--algorithm`, `--threshold` and `--semantic`.
+//! Options of the module map: `--algorithm`, `--threshold` and `--semantic`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,24 +6,24 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// How modules are grouped.
+/// Algorithm that groups modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Algorithm {
-    /// Modularity by moving modules, refined so that every group is connected.
+    /// Maximises modularity by moving modules, refined so that every group is connected.
     #[default]
     Louvain,
-    /// Modularity by joining groups; no randomness at all.
+    /// Maximises modularity by joining groups; uses no randomness.
     #[serde(alias = "greedy_modularity")]
     Greedy,
     /// Every module takes the label of most of its neighbours; the fastest.
     #[serde(alias = "label_propagation")]
     Label,
-    /// Density of the modules' wording; imports are ignored, and odd modules out are noise.
+    /// Finds dense regions of the modules' wording; imports are ignored, and modules outside them are noise.
     Hdbscan,
 }
 
-/// The word after `--algorithm` names no algorithm.
+/// Unknown value of `--algorithm`.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown grouping algorithm {word:?}\nhint: use louvain, greedy, label or hdbscan")]
 pub struct UnknownAlgorithm {
@@ -31,7 +31,7 @@ pub struct UnknownAlgorithm {
 }
 
 impl Algorithm {
-    /// The word users and `module_map.json` know it by.
+    /// Name of the algorithm on the command line and in `module_map.json`.
     pub fn word(self) -> &'static str {
         match self {
             Self::Louvain => "louvain",
@@ -62,37 +62,37 @@ impl FromStr for Algorithm {
     }
 }
 
-/// How to group.
+/// Options of the grouping.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MapOptions {
-    /// How modules are grouped.
+    /// Algorithm that groups the modules.
     pub algorithm: Algorithm,
-    /// How related two modules have to be to count as related, from 0 (anything) to 1 (only the strongest).
+    /// Minimum strength of a relation between two modules, from 0 (any) to 1 (only the strongest).
     ///
     /// - Wording (with `semantic`, and always for HDBSCAN): the cosine of the two documents must reach it.
     /// - Imports and calls: the edge must weigh at least this share of the strongest edge of *one* of its two
     ///   modules. So a stray import between two busy modules is ignored, while a module's strongest edge
     ///   always counts and no threshold cuts a module off.
     ///
-    /// Values outside the range are brought into it; `NaN` means the default.
+    /// Values outside the range are clamped; `NaN` means the default.
     pub threshold: f64,
-    /// Whether similar wording relates modules beside imports and calls. A pair of identical documents weighs as
-    /// much as one import. HDBSCAN reads the wording in either case.
+    /// Whether similar wording relates modules in addition to imports and calls. A pair of identical documents weighs
+    /// as much as one import. HDBSCAN uses the wording in either case.
     pub semantic: bool,
-    /// Where the order of visits starts; equal seeds give equal maps. Only Louvain and label propagation use it.
+    /// Random seed of the order of visits; equal seeds give equal maps. Only Louvain and label propagation use it.
     pub seed: u64,
 }
 
 impl MapOptions {
-    /// The threshold when none is given.
+    /// Threshold when none is given.
     pub const DEFAULT_THRESHOLD: f64 = 0.1;
 
-    /// The threshold in its range, whatever the user wrote.
+    /// Threshold clamped to its range.
     pub(crate) fn threshold_in_range(&self) -> f64 {
         if self.threshold.is_nan() { Self::DEFAULT_THRESHOLD } else { self.threshold.clamp(0.0, 1.0) }
     }
 
-    /// Whether documents have to be embedded at all.
+    /// Whether documents have to be embedded.
     pub(crate) fn reads_wording(&self) -> bool {
         self.semantic || self.algorithm == Algorithm::Hdbscan
     }
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_algorithms_correspond() {
+    fn names_parse_to_their_algorithms() {
         for algorithm in [Algorithm::Louvain, Algorithm::Greedy, Algorithm::Label, Algorithm::Hdbscan] {
             assert_eq!(algorithm.word().parse(), Ok(algorithm));
             assert_eq!(serde_json::to_value(algorithm).unwrap(), algorithm.word());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_word_is_answered_with_the_known_ones() {
+    fn unknown_algorithm_error_lists_the_known_ones() {
         let error = "kmeans".parse::<Algorithm>().unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn thresholds_are_brought_into_range() {
+    fn thresholds_are_clamped() {
         let in_range = |threshold| MapOptions { threshold, ..MapOptions::default() }.threshold_in_range();
         let pairs =
             [(f64::NAN, 0.1), (-3.0, 0.0), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, 0.0), (0.25, 0.25)];

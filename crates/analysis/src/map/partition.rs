@@ -1,10 +1,10 @@
-//! An assignment of every node to one community, and the few ways to derive one from another.
+//! Assignment of every node to one community, and operations that derive one assignment from another.
 
 use rustc_hash::FxHashMap;
 
 use super::graph::Graph;
 
-/// Communities are numbered without gaps, in the order in which their first node appears.
+/// Assignment of nodes to communities, which are numbered without gaps in the order of their first nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Partition {
     community_of: Vec<usize>,
@@ -16,7 +16,7 @@ impl Partition {
         Self { community_of: (0..node_count).collect(), community_count: node_count }
     }
 
-    /// Accepts any labels and renumbers them.
+    /// Creates a partition from any labels, which are renumbered.
     pub(crate) fn from_labels(labels: &[usize]) -> Self {
         let mut numbers: FxHashMap<usize, usize> = FxHashMap::default();
         let community_of = labels
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_community_without_inner_edges_falls_apart() {
+    fn community_without_inner_edges_is_split() {
         let graph = Graph::from_edges(
             4,
             [Edge { from: 0, to: 1, weight: 1.0 }, Edge { from: 1, to: 2, weight: 1.0 }],

@@ -1,4 +1,4 @@
-//! The only randomness of the module map: a seeded generator, so that equal inputs give equal maps.
+//! Seeded random generator, the only source of randomness of the module map: equal inputs give equal maps.
 
 /// `SplitMix64`: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 pub(crate) struct SplitMix64 {

@@ -1,4 +1,4 @@
-//! From imports, calls and wording to the graph of related modules: what the threshold keeps, and what it weighs.
+//! Construction of the graph of related modules from imports, calls and wording, filtered by the threshold.
 
 use super::embed::SimilarPair;
 use super::graph::Graph;
@@ -35,7 +35,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_import_between_busy_modules_is_ignored() {
+    fn stray_import_between_busy_modules_is_ignored() {
         let edges = [edge(0, 1, 20.0), edge(2, 3, 30.0), edge(1, 2, 1.0)];
         let kept = |threshold| related_modules(4, &edges, &[], threshold).edges().count();
         assert_eq!(kept(0.1), 2);
@@ -44,8 +44,8 @@ mod tests {
     }
 
     #[test]
-    fn no_threshold_cuts_a_module_off() {
-        // Module 2 is nothing to module 1, but module 1 is all that module 2 has.
+    fn no_threshold_isolates_a_module() {
+        // The edge is weak for module 1, but it is the strongest edge of module 2.
         let edges = [edge(0, 1, 20.0), edge(1, 2, 1.0)];
         assert_eq!(related_modules(3, &edges, &[], 1.0).edges().count(), 2);
     }

@@ -1,4 +1,4 @@
-//! What is grouped: modules, the edges between them, and their wording, in an order of our own.
+//! Input of the grouping: modules, the edges between them and their wording, in a canonical order.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use super::embed::{Embedder, SparseVector};
 /// The modules of a repository as the analysis found them.
 #[derive(Clone, Debug, Default)]
 pub struct MapInput<'a> {
-    /// Repository-relative paths; a module is known by its path, so a path given twice is one module.
+    /// Repository-relative paths; a path identifies a module, so a path given twice is one module.
     pub paths: Vec<&'a str>,
-    /// Imports and calls, as positions in `paths`. Edges that point nowhere, lead back to their own module, or
-    /// have no positive weight are ignored.
+    /// Imports and calls, as positions in `paths`. Edges that are out of range, are self loops, or have no positive
+    /// weight are ignored.
     pub edges: Vec<Edge>,
     /// The docstrings and identifiers of each module, in the order of `paths`; missing ones count as empty.
     pub documents: Vec<String>,
@@ -27,11 +27,11 @@ pub struct Edge {
     pub weight: f64,
 }
 
-/// Sums of weights must stay finite; no repository comes near this many calls between two modules.
+/// Cap that keeps sums of weights finite; no repository has this many calls between two modules.
 const MAXIMUM_WEIGHT: f64 = 1e12;
 
-/// The input sorted by path. A scan may find the same files in another order tomorrow; since ties break by
-/// index, indices have to follow from the paths alone for the map to stay the same.
+/// Input sorted by path. Scans may find the same files in different orders; since ties break by index, indices must
+/// depend on the paths alone for the map to stay the same.
 pub(crate) struct Repository<'a> {
     pub(crate) paths: Vec<&'a str>,
     pub(crate) edges: Vec<Edge>,
@@ -60,7 +60,7 @@ impl<'a> Repository<'a> {
         Self { paths, edges, documents }
     }
 
-    /// One vector per module, even if the embedder answers with fewer.
+    /// One vector per module, even if the embedder returns fewer.
     pub(crate) fn embedded(&self, embedder: &dyn Embedder) -> Vec<SparseVector> {
         let mut vectors = embedder.embed(&self.documents);
         vectors.resize_with(self.paths.len(), SparseVector::default);

@@ -4,10 +4,10 @@ use super::embed::SimilarPair;
 use super::hdbscan::{DensityOptions, NearPair, hdbscan};
 use super::partition::Partition;
 
-/// Two modules that sound alike are a coincidence or a pair of copies; three are a theme.
+/// Two modules with similar wording are a coincidence or a pair of copies; three are a theme.
 const SMALLEST_THEME: usize = 3;
 
-/// Modules grouped by what they talk about.
+/// Modules grouped by their wording.
 pub(crate) struct Themes {
     /// Every theme is a community, and so is every module without one.
     pub(crate) partition: Partition,
@@ -28,7 +28,7 @@ pub(crate) fn themes(module_count: usize, similar: &[SimilarPair], threshold: f6
         .collect();
     let clusters = hdbscan(module_count, &near, &options);
     let noise = (0..module_count).filter(|&module| clusters[module].is_none()).collect();
-    // Labels of clusters are odd and those of noise are even, so that neither meets the other.
+    // Labels of clusters are odd and those of noise are even, so that they never collide.
     let label = |(module, cluster): (usize, &Option<usize>)| match cluster {
         Some(cluster) => 2 * cluster + 1,
         None => 2 * module,
@@ -38,7 +38,7 @@ pub(crate) fn themes(module_count: usize, similar: &[SimilarPair], threshold: f6
 }
 
 /// Euclidean distance between unit vectors: it orders pairs as the cosine does and, unlike `1 - cosine`, obeys
-/// the triangle inequality on which the notion of density rests.
+/// the triangle inequality, which the definition of density requires.
 fn distance_at(cosine: f64) -> f64 {
     (2.0 - 2.0 * cosine).max(0.0).sqrt()
 }
@@ -51,8 +51,8 @@ mod tests {
     #[test]
     fn equal_documents_are_a_theme_and_empty_ones_are_not() {
         let twin = || SparseVector::new([(1, 1.0), (2, 2.0)]);
-        let stranger = || SparseVector::default();
-        let vectors = [twin(), stranger(), twin(), stranger(), twin(), stranger()];
+        let empty = || SparseVector::default();
+        let vectors = [twin(), empty(), twin(), empty(), twin(), empty()];
         for threshold in [0.0, 0.1, 1.0] {
             let themes = themes(6, &similar_pairs(&vectors, threshold), threshold);
             assert_eq!(themes.partition.labels(), [0, 1, 0, 2, 0, 3], "{threshold}");

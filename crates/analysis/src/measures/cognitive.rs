@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, Stmt, TextSize, ast};
 
-/// Cognitive complexity of every function, by the offset at which its statement starts, and of the module body.
+/// Cognitive complexity of every function, by the offset of its statement, and of the module body.
 pub(crate) fn cognitive_complexities(body: &[Stmt]) -> (FxHashMap<TextSize, u32>, u32) {
     let mut counter =
         Counter { functions: FxHashMap::default(), current: Summary::default(), nesting: 0, name: None };
@@ -20,7 +20,7 @@ pub(crate) fn cognitive_complexities(body: &[Stmt]) -> (FxHashMap<TextSize, u32>
 #[derive(Debug, Default, Clone, Copy)]
 struct Summary {
     cost: u32,
-    /// How much the cost grows with each further level around the function.
+    /// Increase of the cost with each further level around the function.
     nesting_structures: u32,
 }
 
@@ -32,7 +32,7 @@ struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// A structure that pays for its nesting and deepens what is in it.
+    /// Counts a structure that costs its nesting level and adds a level to its content.
     fn structure(&mut self) {
         self.current.cost += 1 + self.nesting;
         self.current.nesting_structures += 1;
@@ -65,7 +65,7 @@ impl<'a> Counter<'a> {
         }
     }
 
-    /// Methods are functions of their own, even when the class stands inside a function.
+    /// Methods are separate functions, even when the class is inside a function.
     fn class(&mut self, node: &'a ast::StmtClassDef) {
         let outer = self.current;
         let outer_nesting = std::mem::take(&mut self.nesting);
@@ -138,7 +138,7 @@ impl<'a> Visitor<'a> for Counter<'a> {
 
     fn visit_expr(&mut self, expression: &'a Expr) {
         match expression {
-            // A sequence of one operator is read at once; ruff's tree has one node for it.
+            // A sequence of one operator costs one; ruff's tree has one node for it.
             Expr::BoolOp(_) => self.flat(),
             Expr::If(_) => {
                 self.structure();

@@ -1,6 +1,6 @@
-//! Cyclomatic complexity, counted exactly as radon 6 does, so that figures can be compared.
+//! Cyclomatic complexity, counted exactly as in radon 6, so that values can be compared.
 //!
-//! Radon's peculiarities are kept on purpose: the condition of an `assert` is not looked into, `except*` does not
+//! Radon's peculiarities are kept on purpose: the condition of an `assert` is not examined, `except*` does not
 //! count, decorators, defaults and base classes do not count, and a nested function is not part of the outer one.
 
 use crate::syntax::visitor::{self, Visitor};
@@ -13,8 +13,8 @@ pub(crate) fn own_complexity(body: &[Stmt]) -> u32 {
     counter.decisions
 }
 
-/// Adds up what radon calls the total complexity of a module, the figure in its maintainability index: the module's
-/// own decisions, its functions, and its classes with their methods; closures and inner classes are left out.
+/// Sum that radon calls the total complexity of a module, as used in its maintainability index: the module's own
+/// decisions, its functions, and its classes with their methods; closures and inner classes are left out.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     decisions: u32,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_are_counted_on_their_own() {
+    fn definitions_are_counted_separately() {
         check("def f():\n if a: pass", 1);
         check("class C:\n if a: pass", 1);
         check("@d(a or b)\ndef f(x=a or b): pass", 1);

@@ -2,7 +2,7 @@
 
 use crate::syntax::Vocabulary;
 
-/// Bits per token of the distribution of token texts; comments and layout are no tokens here.
+/// Bits per token of the distribution of token texts; comments and layout are not counted as tokens.
 pub(crate) fn token_entropy(vocabulary: &Vocabulary) -> f64 {
     let total: u32 = vocabulary.words.iter().map(|word| word.count).sum();
     if total == 0 {

@@ -1,7 +1,7 @@
-//! Halstead's counts, taken as radon 6 takes them: operators are arithmetic, boolean and comparison operators,
+//! Halstead's counts, defined as in radon 6: operators are arithmetic, boolean and comparison operators,
 //! operands are their sides.
 //!
-//! Radon tells operands apart by (function, name or constant); any other expression is an operand of its own. A
+//! Radon distinguishes operands by (function, name or constant); any other expression is a separate operand. A
 //! call `h(f(x)) + h(f(x))` therefore has two operands.
 
 use rustc_hash::FxHashSet;
@@ -33,17 +33,17 @@ struct Counter<'a> {
     /// One bit for each of the 13 binary, 4 unary, 2 boolean and 10 comparison operators.
     operators_seen: u32,
     operands_seen: FxHashSet<(Option<&'a str>, Operand<'a>)>,
-    /// Expressions that are neither a name nor a constant are all distinct, so they need only be counted.
+    /// Number of expressions that are neither a name nor a constant: they are all distinct, so a count is enough.
     anonymous_operands: u32,
     function: Option<&'a str>,
 }
 
-/// What makes two operands the same. Python compares constants by value, so `1`, `1.0` and `True` are one operand.
+/// Identity of an operand. Python compares constants by value, so `1`, `1.0` and `True` are one operand.
 #[derive(PartialEq, Eq, Hash)]
 enum Operand<'a> {
     Text(&'a str),
     Bytes(Vec<u8>),
-    /// The bits of the value as a float, by which Python's equal numbers are equal.
+    /// Bits of the value as a float, so that numbers that are equal in Python are equal here.
     Number(u64),
     Big(String),
     Complex(u64, u64),

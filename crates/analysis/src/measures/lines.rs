@@ -1,4 +1,4 @@
-//! Lines by what is on them, counted as radon's `raw` counts them under Python 3.11.
+//! Line counts by content, as radon's `raw` counts them under Python 3.11.
 //!
 //! Radon reads a file in chunks: one logical line, or one line with nothing but a comment. Its logical lines are an
 //! estimate made from the last colon of a chunk (`x: int = 1` counts twice); the maintainability index is defined by
@@ -21,7 +21,7 @@ struct Counter<'a> {
     cursor: LineCursor<'a>,
     counts: LineCounts,
     chunk: Chunk,
-    /// An f-string is one string to radon; this is how many are open around the current token.
+    /// Number of f-strings open around the current token; radon counts an f-string as one string.
     open_f_strings: u32,
     lines_in_chunks: u32,
 }
@@ -160,7 +160,7 @@ impl<'a> Counter<'a> {
     }
 }
 
-/// Tokens come in order, so the line of each is found by going on from the last one.
+/// Line lookup for increasing offsets: tokens come in order, so the search continues from the previous line.
 struct LineCursor<'a> {
     starts: &'a [u32],
     line: usize,

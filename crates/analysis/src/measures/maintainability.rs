@@ -2,7 +2,7 @@
 
 use menace_model::inventory::{Halstead, LineCounts};
 
-/// 0…100, higher is better.
+/// Maintainability index, 0…100; higher is better.
 pub(crate) fn maintainability_index(halstead: &Halstead, complexity: u32, lines: &LineCounts) -> f64 {
     if halstead.volume <= 0.0 || lines.logical == 0 {
         return 100.0;

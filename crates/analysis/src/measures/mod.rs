@@ -1,4 +1,4 @@
-//! What is measured in one file without running it.
+//! Static measures of one file.
 
 mod cognitive;
 mod cyclomatic;

@@ -1,4 +1,4 @@
-//! Sorts the modules that nothing live needs into classes, each with its evidence.
+//! Classification of the modules that no live module needs, each with its evidence.
 
 use std::collections::VecDeque;
 
@@ -11,11 +11,11 @@ use crate::imports::{ModuleIndex, ResolvedImports};
 use super::liveness::{live_modules, named_in_strings};
 use super::names::{is_test, legacy_word};
 
-/// The switches of orphan discovery.
+/// Options of orphan discovery.
 #[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, named after its variable")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a separate switch, named after its variable")]
 pub struct OrphanOptions {
-    /// Look for orphans at all (`SANDBOX_DISABLE_ORPHAN_SCAN`).
+    /// Search for orphans (`SANDBOX_DISABLE_ORPHAN_SCAN` turns it off).
     pub enabled: bool,
     /// List modules that nothing imports (`SANDBOX_DISCOVER_ISOLATED`).
     pub discover_isolated: bool,
@@ -23,7 +23,7 @@ pub struct OrphanOptions {
     pub recursive_orphans: bool,
     /// Follow the imports of isolated modules (`SANDBOX_RECURSIVE_ISOLATED`).
     pub recursive_isolated: bool,
-    /// How far imports are followed (`SANDBOX_MAX_RECURSION_DEPTH`).
+    /// Largest number of imports followed from a head (`SANDBOX_MAX_RECURSION_DEPTH`).
     pub max_depth: Option<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Default for OrphanOptions {
     }
 }
 
-/// What classification needs to know about all modules, by index.
+/// Inputs of the classification, by module index.
 pub(crate) struct Candidate<'a> {
     pub(crate) paths: &'a [&'a str],
     pub(crate) names: &'a [String],
@@ -49,7 +49,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) index: &'a ModuleIndex<'a>,
 }
 
-/// The orphans, sorted by path.
+/// Finds and classifies the orphans, sorted by path.
 pub(crate) fn classify(modules: &Candidate<'_>, options: &OrphanOptions) -> Vec<Orphan> {
     if !options.enabled {
         return Vec::new();
@@ -70,7 +70,7 @@ struct Classifier<'a> {
     live: Vec<bool>,
     /// Modules that each module imports or names in a string.
     targets: Vec<Vec<usize>>,
-    /// Who imports each module or names it in a string.
+    /// Modules that import each module or name it in a string.
     importers: Vec<Vec<usize>>,
 }
 
@@ -100,7 +100,7 @@ impl<'a> Classifier<'a> {
         Self { modules, live, targets, importers }
     }
 
-    /// An empty `__init__.py` is neither needed nor unneeded.
+    /// An empty `__init__.py` is never an orphan.
     fn is_orphan(&self, module: usize) -> bool {
         let path = self.modules.paths[module];
         !self.live[module]
@@ -124,8 +124,8 @@ impl<'a> Classifier<'a> {
         }
         self.follow(&mut queue, &mut distance, options);
         if options.recursive_orphans {
-            let led_to = self.led_to_by_a_head();
-            for module in (0..count).filter(|module| self.is_orphan(*module) && !led_to[*module]) {
+            let reachable = self.reachable_from_heads();
+            for module in (0..count).filter(|module| self.is_orphan(*module) && !reachable[*module]) {
                 distance[module].get_or_insert(0);
             }
         }
@@ -149,25 +149,25 @@ impl<'a> Classifier<'a> {
         }
     }
 
-    /// No orphan stands before it: nothing imports it, or tests do.
+    /// Whether no orphan imports the module: nothing imports it, or only tests do.
     fn is_head(&self, module: usize) -> bool {
         self.importers[module].iter().all(|importer| !self.is_orphan(*importer))
     }
 
-    /// Orphans at the end of a chain that has a head. The others are rings that import only each other.
-    fn led_to_by_a_head(&self) -> Vec<bool> {
-        let mut led_to = vec![false; self.modules.names.len()];
-        let heads = (0..led_to.len()).filter(|module| self.is_orphan(*module) && self.is_head(*module));
+    /// Orphans that are reachable from a head. The others form cycles that import only each other.
+    fn reachable_from_heads(&self) -> Vec<bool> {
+        let mut reachable = vec![false; self.modules.names.len()];
+        let heads = (0..reachable.len()).filter(|module| self.is_orphan(*module) && self.is_head(*module));
         let mut queue: Vec<usize> = heads.collect();
         while let Some(module) = queue.pop() {
-            if !std::mem::replace(&mut led_to[module], true) {
+            if !std::mem::replace(&mut reachable[module], true) {
                 queue.extend(self.targets[module].iter().filter(|target| self.is_orphan(**target)));
             }
         }
-        led_to
+        reachable
     }
 
-    /// For each module the one that it repeats, if that one has the better claim to be the original.
+    /// Original of each module that is a duplicate: the one of the pair with the higher rank.
     fn originals(&self) -> Vec<Option<Duplicate>> {
         let Candidate { paths, facts, .. } = self.modules;
         let compared: Vec<usize> = (0..paths.len()).filter(|module| !is_test(paths[*module])).collect();
@@ -182,7 +182,7 @@ impl<'a> Classifier<'a> {
         originals
     }
 
-    /// How good a module's claim is to be the original of a pair.
+    /// Rank of a module as the original of a pair.
     fn claim(&self, module: usize, other: usize) -> (bool, bool, usize, bool) {
         let path = self.modules.paths[module];
         (self.live[module], legacy_word(path).is_none(), self.importers[module].len(), module < other)
@@ -196,15 +196,16 @@ impl<'a> Classifier<'a> {
         let legacy = facts[module]
             .legacy_marker
             .clone()
-            .or_else(|| legacy_word(path).map(|word| format!("its name says {word:?}")));
+            .or_else(|| legacy_word(path).map(|word| format!("its name contains {word:?}")));
         let (class, reason) = match (original, legacy) {
             (Some(duplicate), _) => {
                 (OrphanClass::Redundant, redundant_reason(paths[duplicate.of], duplicate))
             }
             (None, Some(evidence)) => (OrphanClass::Legacy, evidence),
-            (None, None) if parents.is_empty() => {
-                (OrphanClass::Isolated, "nothing imports it, it is no entry point and no test".to_owned())
-            }
+            (None, None) if parents.is_empty() => (
+                OrphanClass::Isolated,
+                "nothing imports it; it is neither an entry point nor a test".to_owned(),
+            ),
             (None, None) => (OrphanClass::Orphan, self.orphan_reason(module)),
         };
         Orphan {
@@ -222,8 +223,8 @@ impl<'a> Classifier<'a> {
         let tests = importers.iter().filter(|importer| is_test(self.modules.paths[**importer])).count();
         let reason = match (tests, importers.len() - tests) {
             (_, 0) => "only tests import it",
-            (0, _) => "only modules that are orphans themselves import it",
-            _ => "only tests and modules that are orphans themselves import it",
+            (0, _) => "only other orphans import it",
+            _ => "only tests and other orphans import it",
         };
         reason.to_owned()
     }
@@ -231,8 +232,8 @@ impl<'a> Classifier<'a> {
 
 fn redundant_reason(original: &str, duplicate: Duplicate) -> String {
     if duplicate.similarity >= 1.0 {
-        format!("repeats {original}, apart from names, layout and comments")
+        format!("same code as {original} except for names, layout and comments")
     } else {
-        format!("{:.0} % of it repeats {original}", duplicate.similarity * 100.0)
+        format!("{:.0} % similar to {original}", duplicate.similarity * 100.0)
     }
 }

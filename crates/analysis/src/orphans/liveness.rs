@@ -1,11 +1,11 @@
-//! Which modules something outside the tests needs.
+//! Liveness: modules that are needed by an entry point outside the tests.
 
 use crate::facts::FileFacts;
 use crate::imports::{EntryPointDeclaration, ModuleIndex, ResolvedImports};
 
 use super::names::{conventional_role, is_test};
 
-/// Why Python may start at each module; empty where it does not.
+/// Entry point roles of each module; empty for a module at which Python does not start.
 pub(crate) fn entry_roles(
     paths: &[&str],
     names: &[String],
@@ -42,8 +42,8 @@ fn own_roles(path: &str, name: &str, facts: &FileFacts, is_script: bool) -> Vec<
     roles
 }
 
-/// Marks what is reachable from entry points that are not tests, by imports and by names in strings, together with
-/// the packages around it.
+/// Marks the modules that are reachable from entry points other than tests, by imports and by names in strings, and
+/// the packages around them.
 pub(super) fn live_modules(
     names: &[String],
     paths: &[&str],

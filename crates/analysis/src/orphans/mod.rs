@@ -1,4 +1,4 @@
-//! Modules that nothing needs: isolated ones, chains of them, copies and leftovers.
+//! Orphans: modules that are isolated, needed only by other orphans, redundant copies or legacy.
 
 mod classify;
 mod liveness;

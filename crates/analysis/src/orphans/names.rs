@@ -1,6 +1,7 @@
-//! What a path alone tells about a module.
+//! Classification of a module by its path alone.
 
-/// pytest's and unittest's conventions. A directory `test` counts only at the top: `django/test` is no test.
+/// Whether a path is a test by the conventions of pytest and unittest. A directory `test` counts only at the top:
+/// `django/test` is not a test.
 pub(crate) fn is_test(path: &str) -> bool {
     let (directories, file) = path.rsplit_once('/').unwrap_or(("", path));
     let stem = file.strip_suffix(".py").unwrap_or(file);
@@ -11,7 +12,7 @@ pub(crate) fn is_test(path: &str) -> bool {
         || directories.split('/').next() == Some("test")
 }
 
-/// Files that tools run by their name, without any import.
+/// Role of a file that tools run by its name, without an import.
 pub(super) fn conventional_role(path: &str) -> Option<&'static str> {
     let file = path.rsplit('/').next().unwrap_or(path);
     Some(match file {
@@ -27,7 +28,7 @@ pub(super) fn conventional_role(path: &str) -> Option<&'static str> {
     })
 }
 
-/// `old_pricing.py`, `pricing_legacy.py`, `pricing_bak.py` and a directory `legacy/`.
+/// Word that marks a path as legacy: `old_pricing.py`, `pricing_legacy.py`, `pricing_bak.py`, a directory `legacy/`.
 pub(super) fn legacy_word(path: &str) -> Option<&'static str> {
     const WORDS: &[&str] = &["old", "legacy", "deprecated", "obsolete", "bak", "backup", "unused"];
     let stem = path.strip_suffix(".py").unwrap_or(path);
@@ -57,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_are_recognised_by_whole_words() {
+    fn legacy_names_are_recognised_by_whole_words() {
         assert_eq!(legacy_word("pkg/pricing_old.py"), Some("old"));
         assert_eq!(legacy_word("legacy/a.py"), Some("legacy"));
         for path in ["pkg/threshold.py", "golden/gold.py", "pkg/bold_text.py", "pkg/deprecation.py"] {

@@ -10,14 +10,14 @@ use thiserror::Error;
 
 use crate::atomic::write_atomically;
 
-/// The candidates for integration, by path.
+/// Candidates for integration, by path.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct OrphanModules {
     version: u32,
     modules: Vec<String>,
 }
 
-/// What is known about each orphan, by path.
+/// Classification of each orphan, by path.
 #[derive(Debug, Serialize)]
 struct OrphanClassifications<'a> {
     version: u32,
@@ -37,7 +37,7 @@ struct Classification<'a> {
     similarity: Option<f64>,
 }
 
-/// Why a file was not written.
+/// Failure to write an orphan file.
 #[derive(Debug, Error)]
 #[error("failed to write {path}: {source}\nhint: choose another directory with --data-dir")]
 pub struct OrphanFileError {
@@ -45,12 +45,12 @@ pub struct OrphanFileError {
     source: io::Error,
 }
 
-/// What to keep and what to drop.
+/// Options for the content of the orphan files.
 #[derive(Debug, Clone, Copy)]
 pub struct OrphanFiles {
     /// Keep redundant and legacy modules among the candidates (`SANDBOX_TEST_REDUNDANT`).
     pub include_redundant: bool,
-    /// Drop names of earlier runs that are no orphans any more (`SANDBOX_CLEAN_ORPHANS`).
+    /// Drop modules of earlier runs that are no longer orphans (`SANDBOX_CLEAN_ORPHANS`).
     pub clean: bool,
 }
 
@@ -96,7 +96,7 @@ fn classification(orphan: &Orphan) -> Classification<'_> {
     }
 }
 
-/// A list that cannot be read is not worth failing for: it is made anew from the scan.
+/// Candidates of earlier runs. An unreadable list is not an error: it is rebuilt from the scan.
 fn earlier_candidates(path: &Path) -> Vec<String> {
     let Ok(text) = std::fs::read(path) else { return Vec::new() };
     match serde_json::from_slice::<EarlierModules>(&text) {
@@ -104,13 +104,13 @@ fn earlier_candidates(path: &Path) -> Vec<String> {
             modules
         }
         Err(error) => {
-            tracing::warn!(path = %path.display(), %error, "earlier orphan list is not readable, starting anew");
+            tracing::warn!(path = %path.display(), %error, "failed to read the earlier orphan list, rebuilding it");
             Vec::new()
         }
     }
 }
 
-/// The list as we write it, or bare as other tools have written it before.
+/// The list in the current format, or a bare array as earlier tools wrote it.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum EarlierModules {

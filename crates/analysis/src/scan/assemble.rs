@@ -1,4 +1,4 @@
-//! From the facts of single files to what only all of them together can tell.
+//! Assembly of the inventory: combines the facts of all files into names, imports, orphans and scores.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -70,7 +70,7 @@ pub(super) fn assemble(
     Scan { inventory, weights, imported }
 }
 
-/// What modules are to each other.
+/// Relations between modules.
 struct Relations {
     names: Vec<String>,
     imports: Vec<ResolvedImports>,
@@ -130,7 +130,7 @@ impl Relations {
     }
 }
 
-/// One per import statement and one per call, as the module map wants it.
+/// Edges of the module map, weighted by one per import statement and one per call.
 fn weigh(imports: &[ResolvedImports], definitions: &Definitions<'_>) -> Vec<Edge> {
     (0..imports.len())
         .into_par_iter()
@@ -162,7 +162,7 @@ fn module(
     churn_report: &ChurnReport,
 ) -> Module {
     let lines = facts.lines.total;
-    // Every file that was read has at least the section of its module body.
+    // Every file that was read has at least one section, its module body.
     let was_read = !facts.sections.is_empty();
     let parses = facts.maintainability.is_some();
     let churn =
@@ -194,7 +194,7 @@ fn module(
     }
 }
 
-/// A package's `__init__.py` imports names for others to import from it.
+/// Drops unused imports of an `__init__.py`, which imports names so that other modules can import them from it.
 fn without_reexports(path: &str, mut lint: Vec<LintFinding>) -> Vec<LintFinding> {
     if path.ends_with("__init__.py") {
         lint.retain(|finding| finding.rule != LintRule::UnusedImport);

@@ -1,4 +1,4 @@
-//! The facts of every file, from the cache where they still hold.
+//! Collection of the facts of every file, from the cache where they are still valid.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ use crate::syntax::STACK_BYTES;
 
 use super::run::Progress;
 
-/// Everything known about the files, by index.
+/// Files and their facts, by index.
 pub(super) struct Gathered {
     pub(super) files: Vec<PythonFile>,
     pub(super) entries: Vec<Entry>,
@@ -22,7 +22,7 @@ pub(super) struct Gathered {
     pub(super) analysed: usize,
     pub(super) pool: ThreadPool,
     pub(super) cache: Option<Cache>,
-    /// Indexes of files whose facts are new.
+    /// Indexes of files whose cache entries changed.
     pub(super) changed: Vec<usize>,
 }
 
@@ -37,20 +37,20 @@ pub(super) fn gather(
     let known: Vec<Option<Entry>> =
         files.iter().map(|file| cache.as_mut().and_then(|cache| cache.take(&file.path))).collect();
     let work: Vec<(&PythonFile, Option<Entry>)> = files.iter().zip(known).collect();
-    let looked_at: Vec<Looked> = pool.install(|| {
+    let checked_files: Vec<Looked> = pool.install(|| {
         work.into_par_iter()
             .with_max_len(8)
             .map(|(file, known)| {
-                let looked = look(file, known, recorded_ns);
+                let checked = check_file(file, known, recorded_ns);
                 progress.analysed();
-                looked
+                checked
             })
             .collect()
     });
     let changed: Vec<usize> =
-        (0..looked_at.len()).filter(|index| looked_at[*index].origin != Origin::Unchanged).collect();
-    let analysed = looked_at.iter().filter(|looked| looked.origin == Origin::Analysed).count();
-    let entries: Vec<Entry> = looked_at.into_iter().map(|looked| looked.entry).collect();
+        (0..checked_files.len()).filter(|index| checked_files[*index].origin != Origin::Unchanged).collect();
+    let analysed = checked_files.iter().filter(|checked| checked.origin == Origin::Analysed).count();
+    let entries: Vec<Entry> = checked_files.into_iter().map(|checked| checked.entry).collect();
     for (file, entry) in files.iter().zip(&entries) {
         diagnostics.extend(entry.facts.diagnostics.iter().map(|(line, message)| Diagnostic {
             path: file.path.clone(),
@@ -62,13 +62,13 @@ pub(super) fn gather(
     Gathered { files, entries, project_files, diagnostics, analysed, pool, cache, changed }
 }
 
-/// Threads with stacks for the deepest trees that are parsed.
+/// Thread pool with stacks large enough for the deepest trees that are parsed.
 pub(super) fn analysis_pool() -> ThreadPool {
     ThreadPoolBuilder::new()
         .stack_size(STACK_BYTES)
         .thread_name(|index| format!("analysis-{index}"))
         .build()
-        .expect("threads can be started: the process has just been started itself")
+        .expect("the process has just started, so it can start threads")
 }
 
 fn now_ns() -> i128 {
@@ -83,14 +83,14 @@ struct Looked {
 
 #[derive(PartialEq, Eq)]
 enum Origin {
-    /// The stamp proves it.
+    /// The stamp proves that the file is unchanged.
     Unchanged,
-    /// The content is the same, the stamp is new.
+    /// The content is the same, but the stamp changed.
     Restamped,
     Analysed,
 }
 
-fn look(file: &PythonFile, known: Option<Entry>, recorded_ns: i128) -> Looked {
+fn check_file(file: &PythonFile, known: Option<Entry>, recorded_ns: i128) -> Looked {
     let known = match known {
         Some(entry) if entry.is_proven_by(&file.stamp) => return Looked { entry, origin: Origin::Unchanged },
         known => known,
@@ -98,7 +98,7 @@ fn look(file: &PythonFile, known: Option<Entry>, recorded_ns: i128) -> Looked {
     let bytes = match read(&file.absolute, file.stamp.size) {
         Ok(bytes) => bytes,
         Err(error) => {
-            // All-zero content matches no file, so an unreadable file is looked at again next time.
+            // An all-zero hash matches no file, so the next scan tries to read the file again.
             let facts = FileFacts { diagnostics: vec![(None, error.to_string())], ..FileFacts::default() };
             let entry = Entry { stamp: file.stamp, content: [0; 32], recorded_ns: 0, facts };
             return Looked { entry, origin: Origin::Analysed };

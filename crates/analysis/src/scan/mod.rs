@@ -1,4 +1,4 @@
-//! A whole repository, from files to inventory.
+//! Scan of a repository, from files to inventory.
 
 mod assemble;
 mod gather;

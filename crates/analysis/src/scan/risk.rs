@@ -13,8 +13,8 @@ pub(super) fn churn(lines: u32, changed: ChurnedLines) -> Churn {
     Churn { commits, added, deleted, ratio }
 }
 
-/// `0.2 · churn + 0.4 · (1 − maintainability) + 0.4 · (1 − R)`, over the terms that a scan can know, with their
-/// weights scaled to add up to one.
+/// `0.2 · churn + 0.4 · (1 − maintainability) + 0.4 · (1 − R)`, over the terms that a scan can measure, with
+/// their weights scaled to add up to one.
 pub(super) fn risk(churn: Option<&Churn>, no_churn: &str, maintainability: Option<f64>) -> Risk {
     let mut terms = Vec::new();
     let mut missing = Vec::new();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn risk_uses_the_measured_terms_only_and_names_the_others() {
+    fn risk_uses_measured_terms_only_and_lists_missing_ones() {
         let churned = churn(100, ChurnedLines { commits: 2, added: 30, deleted: 20 });
         let both = risk(Some(&churned), "", Some(80.0));
         assert!((both.value.unwrap() - (0.2 * 0.5 + 0.4 * 0.2) / 0.6).abs() < 1e-12);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn no_finding_is_a_perfect_score() {
+    fn no_findings_give_a_perfect_score() {
         assert!((security_score(&[], 0) - 1.0).abs() < 1e-12);
         assert!((code_quality(&[], 10) - 1.0).abs() < 1e-12);
     }

@@ -1,4 +1,4 @@
-//! The public entry: options in, inventory and graph out.
+//! Public entry point of a scan: options in, inventory and graph out.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -15,28 +15,28 @@ use crate::orphans::OrphanOptions;
 use super::assemble::assemble;
 use super::gather::{analysis_pool, gather};
 
-/// How a repository is scanned.
+/// Options of a scan.
 #[derive(Debug, Clone, Default)]
 pub struct ScanOptions {
     /// Directory names or globs that are not entered.
     pub exclude: Vec<String>,
-    /// Where facts of earlier scans are kept; `None` reads every file.
+    /// Directory of the facts cache; `None` reads every file.
     pub cache: Option<PathBuf>,
-    /// Switches of orphan discovery.
+    /// Options of orphan discovery.
     pub orphans: OrphanOptions,
-    /// Weigh how modules relate, for the module map; else [`Scan::weights`] is empty.
+    /// Compute the weighted edges between modules, for the module map; otherwise [`Scan::weights`] is empty.
     pub weigh: bool,
 }
 
-/// Told about the progress of a scan, from several threads.
+/// Observer of the progress of a scan, called from several threads.
 pub trait Progress: Sync {
-    /// The files are known.
+    /// Called once, when the number of files is known.
     fn found(&self, files: usize);
-    /// One more file has been analysed or taken from the cache.
+    /// Called for every file that was analysed or taken from the cache.
     fn analysed(&self);
 }
 
-/// A progress that nobody watches.
+/// Observer that ignores all events.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 
@@ -48,7 +48,7 @@ impl Progress for Silent {
 /// Changed lines of one file in the last thirty days.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChurnedLines {
-    /// Commits that touched it.
+    /// Commits that changed the file.
     pub commits: u32,
     /// Lines added.
     pub added: u32,
@@ -56,15 +56,16 @@ pub struct ChurnedLines {
     pub deleted: u32,
 }
 
-/// Changed lines by path relative to the root, or why they are not known.
+/// Changed lines by path relative to the root, or the reason why they are not known.
 pub type ChurnReport = Result<HashMap<String, ChurnedLines>, String>;
 
-/// What a scan knows.
+/// Result of a scan.
 #[derive(Debug)]
 pub struct Scan {
-    /// What is shown.
+    /// Modules, sections, import graph and findings.
     pub inventory: Inventory,
-    /// What relates modules, by index into `inventory.modules`: one per import and one per call. The module map's input.
+    /// Weighted edges between modules, by index into `inventory.modules`: one per import and one per call. Input of the
+    /// module map.
     pub weights: Vec<Edge>,
     /// The modules that each module imports at run time.
     pub(super) imported: Vec<Vec<usize>>,
@@ -80,7 +81,7 @@ impl Scan {
     }
 }
 
-/// Scans the repository at `root`. `churn` is asked late, so that it can be collected while files are read.
+/// Scans the repository at `root`. `churn` is called late, so that it can be collected while files are read.
 pub fn scan(
     root: &Path,
     options: &ScanOptions,
@@ -95,12 +96,12 @@ pub fn scan(
     let (walked, cache) = pool.install(|| rayon::join(|| walk(root, &options.exclude), open_cache));
     let walked = walked?;
     let files = walked.files.len();
-    tracing::debug!(files, elapsed = ?started.elapsed(), "walked");
+    tracing::debug!(files, elapsed = ?started.elapsed(), "files found");
     progress.found(files);
     let gathered = gather(walked, cache, pool, progress);
-    tracing::debug!(analysed = gathered.analysed, elapsed = ?started.elapsed(), "analysed");
+    tracing::debug!(analysed = gathered.analysed, elapsed = ?started.elapsed(), "facts collected");
     let mut scan = assemble(root, gathered, options, churn);
-    tracing::debug!(elapsed = ?started.elapsed(), "assembled");
+    tracing::debug!(elapsed = ?started.elapsed(), "inventory assembled");
     scan.inventory.statistics.elapsed_ms = started.elapsed().as_secs_f64() * 1000.0;
     Ok(scan)
 }

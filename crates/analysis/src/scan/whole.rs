@@ -1,25 +1,25 @@
-//! Several modules read as if they were one.
+//! Combined measures of several modules, as if they were one file.
 
 use menace_model::inventory::Module;
 
 use super::risk::{code_quality, security_score};
 use crate::facts::extract;
 
-/// What is measured of modules together. Nothing where one of them does not parse.
+/// Combined measures of several modules; `None` if one of them does not parse.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Whole {
-    /// The maintainability index of all text, between 0 and 100.
+    /// Maintainability index of the concatenated text, between 0 and 100.
     pub maintainability: Option<f64>,
-    /// From the findings and the lines of all.
+    /// Code quality from the lint findings and lines of all modules.
     pub code_quality: Option<f64>,
-    /// From the findings and the lines of all.
+    /// Security score from the findings and lines of all modules.
     pub security_score: Option<f64>,
-    /// Bits for each token, over the tokens of all.
+    /// Bits per token, over the tokens of all modules.
     pub entropy: Option<f64>,
 }
 
-/// Reads modules as one. Findings are those of each, since a name that one module defines is not used by another that does
-/// not import it; tokens and structure are those of their text, one after the other.
+/// Measures modules as one. Findings are those of the single modules, since a name that one module defines is not used by
+/// another that does not import it; tokens and structure are those of the concatenated text.
 pub fn read_as_one(modules: &[(&Module, Vec<u8>)]) -> Whole {
     if modules.is_empty() || modules.iter().any(|(module, _)| module.maintainability.is_none()) {
         return Whole::default();
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_module_is_what_it_is_alone_and_two_that_differ_have_more_kinds_of_tokens() {
+    fn one_module_keeps_its_measures_and_two_modules_have_higher_entropy() {
         let directory = tempfile::tempdir().unwrap();
         let first = "def add(first, second):\n    return first + second\n";
         let second = "import pickle\n\n\ndef load(data):\n    return pickle.loads(data)\n";
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_what_does_not_parse() {
+    fn no_modules_have_no_measures() {
         assert_eq!(read_as_one(&[]), Whole::default());
     }
 }

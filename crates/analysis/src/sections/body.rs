@@ -1,4 +1,4 @@
-//! The walk itself: what each statement and expression tells about the function around it.
+//! Visitor of the walk: evidence from each statement and expression about the function around it.
 
 use menace_model::inventory::{Effect, ParameterUse};
 
@@ -58,7 +58,7 @@ impl<'a> Visitor<'a> for Collector<'a> {
             Expr::Name(node) => self.environment(node.id.as_str(), expression),
             Expr::StringLiteral(node) => self.string(node.value.to_str()),
             Expr::Yield(_) | Expr::YieldFrom(_) => {
-                // In a lambda it is the lambda that becomes a generator.
+                // A `yield` in a lambda makes the lambda a generator, not the function around it.
                 if let Some(frame) = self.frames.last_mut() {
                     frame.is_generator = true;
                 }
@@ -91,13 +91,13 @@ impl<'a> Collector<'a> {
         node.returns.iter().for_each(|returns| self.visit_annotation(returns));
     }
 
-    /// The function being read; what a lambda or a comprehension does, the function around it does.
+    /// Frame of the current function; effects of a lambda or a comprehension count for the function around it.
     pub(super) fn frame(&mut self) -> &mut Frame<'a> {
         let functions = self.frames.iter_mut().rev().filter(|frame| !frame.is_shadow());
         functions.into_iter().next().expect("the module's own frame stays until the walk ends")
     }
 
-    /// Walks an expression whose own names hide those around it.
+    /// Walks an expression whose own names hide outer ones.
     fn in_shadow(&mut self, names: Vec<&'a str>, expression: &'a Expr) {
         self.frames.push(Frame::shadow(names));
         visitor::walk_expr(self, expression);
@@ -143,7 +143,7 @@ impl<'a> Collector<'a> {
     }
 }
 
-/// `pkg.module` or `pkg.module:attribute`.
+/// Whether a string has the form `pkg.module` or `pkg.module:attribute`.
 fn could_name_a_module(text: &str) -> bool {
     let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b':');
     (3..=120).contains(&text.len())
@@ -162,7 +162,7 @@ fn type_checking(condition: &Expr) -> Option<bool> {
     }
 }
 
-/// The names that a comprehension binds.
+/// Names that a comprehension binds.
 fn targets(generators: &[ast::Comprehension]) -> Vec<&str> {
     let mut names = Vec::new();
     for generator in generators {

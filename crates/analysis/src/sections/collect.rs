@@ -1,4 +1,4 @@
-//! One walk over a module that finds its sections and what their bodies do.
+//! Single walk over a module that collects its sections and the effects of their bodies.
 
 use menace_model::inventory::{ImportKind, Section, SectionKind};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -12,7 +12,7 @@ use super::frame::Frame;
 use super::imports::{ImportedNames, RawImport};
 use super::signature::{self, Place, excerpt};
 
-/// What the walk found.
+/// Result of the walk.
 pub(crate) struct Collected {
     /// The module body, then every function in source order.
     pub(crate) sections: Vec<Section>,
@@ -21,7 +21,7 @@ pub(crate) struct Collected {
     pub(crate) total_complexity: u32,
     /// Strings that could name a module: `"shop.plugins.stripe"`, `"shop.cli:main"`.
     pub(crate) dotted_strings: Vec<String>,
-    /// `if __name__ == "__main__"`.
+    /// Whether the module has an `if __name__ == "__main__"`.
     pub(crate) has_main_guard: bool,
 }
 
@@ -50,14 +50,14 @@ pub(super) struct Collector<'a> {
     depth: Depth,
 }
 
-/// How deep the walk is in definitions.
+/// Number of enclosing definitions.
 #[derive(Default, Clone, Copy)]
 struct Depth {
     classes: u32,
     functions: u32,
 }
 
-/// Under which conditions the current statement runs.
+/// Conditions under which the current statement runs.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Context {
     pub(super) type_checking: bool,
@@ -131,7 +131,7 @@ impl<'a> Collector<'a> {
         self.in_definition(node.name.as_str(), Place::Class, |collector| collector.visit_body(&node.body));
     }
 
-    /// What radon's module total includes; see [`Totals`].
+    /// Adds a function to radon's module total; see [`Totals`].
     fn count_function(&mut self, own: u32) {
         match (self.depth.classes, self.depth.functions) {
             (0, 0) => self.totals.add_top_level_function(own),
@@ -195,7 +195,7 @@ impl<'a> Collector<'a> {
         self.depth.functions > 0
     }
 
-    /// When an import at this place is executed.
+    /// Time at which an import in the current context is executed.
     pub(super) fn import_kind(&self) -> ImportKind {
         if self.context.type_checking {
             ImportKind::TypeChecking

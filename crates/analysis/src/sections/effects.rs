@@ -1,18 +1,18 @@
-//! Which calls and attributes reach outside a section, by their qualified names.
+//! Side effects of calls and attributes, by their qualified names.
 
 use menace_model::inventory::Effect;
 
-/// What using a name of a module does.
+/// Effect of using a name of a module.
 enum Rule {
-    /// Any name of it has this effect.
+    /// Every name of the module has this effect.
     Any(Effect),
-    /// It depends on what follows the module's name.
+    /// The effect depends on the rest of the qualified name.
     ByName(fn(&str) -> Option<Effect>),
-    /// Nothing by itself; the walk wants to see its calls all the same.
+    /// No effect by itself, but the walk needs to see its calls.
     Watched,
 }
 
-/// Modules outside the repository that reach outside it.
+/// External modules with side effects.
 const MODULES: &[(&str, Rule)] = &[
     ("os", Rule::ByName(effect_of_os)),
     ("shutil", Rule::Any(Effect::File)),
@@ -61,7 +61,7 @@ fn rule_of(module: &str) -> Option<&'static Rule> {
     MODULES.iter().find(|(name, _)| *name == module).map(|(_, rule)| rule)
 }
 
-/// Whether names of this module, given by any qualified name in it, are worth spelling out.
+/// Whether names of the module of a qualified name can have an effect, so that they must be built in full.
 pub(super) fn can_reach_outside(qualified: &str) -> bool {
     rule_of(qualified.split('.').next().unwrap_or(qualified)).is_some()
 }
@@ -124,7 +124,7 @@ pub(super) fn effect_of_builtin(name: &str) -> Option<Effect> {
     (name == "open").then_some(Effect::File)
 }
 
-/// The effect of a method whose name leaves little doubt, on an object we know nothing about.
+/// Effect of a method with an unambiguous name, on an object of unknown type.
 pub(super) fn effect_of_method(name: &str) -> Option<Effect> {
     matches!(
         name,

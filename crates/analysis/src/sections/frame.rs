@@ -1,26 +1,27 @@
-//! What is being learned about the function whose body is being read.
+//! Evidence about the function whose body is being walked.
 //!
-//! Nothing is noted about `self` and `cls`: the object behind them is made by its constructor, not from evidence.
+//! `self` and `cls` are not recorded: their object is created by its constructor, not from evidence.
 
 use menace_model::inventory::{Binding, Effect, Parameter, ParameterUse, Section};
 use rustc_hash::FxHashSet;
 
-/// A parameter of a data-heavy function can be compared with thousands of constants; that many help nobody.
+/// Largest number of uses kept per parameter: one of a data-heavy function can be compared with thousands of constants,
+/// which add no information.
 const MAX_USES: usize = 48;
 
-/// One function on the way from the module to the statement being read.
+/// One of the nested functions around the current statement.
 #[derive(Default)]
 pub(super) struct Frame<'a> {
     /// Index of the section; the module body is section 0.
     pub(super) section: usize,
     pub(super) is_generator: bool,
-    /// A lambda or a comprehension: its names hide those of functions around it, and nothing is learned about them.
+    /// Whether this is a lambda or a comprehension: its names hide those of outer functions and are not recorded.
     is_shadow: bool,
     ignores_first: bool,
     names: Vec<&'a str>,
     uses: Vec<Vec<ParameterUse>>,
     effects: Vec<Effect>,
-    /// Names that the function has assigned so far: its own variables, unless declared global.
+    /// Names that the function has assigned so far: local variables, unless declared global.
     assigned: FxHashSet<&'a str>,
     globals: FxHashSet<&'a str>,
 }
@@ -35,7 +36,7 @@ impl<'a> Frame<'a> {
         Self { is_shadow: true, ..Self::new(0, names) }
     }
 
-    /// The first parameter of a method that is bound is the object or class it is called on.
+    /// Ignores the first parameter of a bound method, which is its object or class.
     pub(super) fn ignore_first_unless_static(&mut self, section: &Section) {
         let is_bound = matches!(section.binding, Some(Binding::Instance | Binding::Class))
             || section.name.ends_with("__new__");
@@ -50,7 +51,7 @@ impl<'a> Frame<'a> {
         self.names.iter().position(|known| *known == name)
     }
 
-    /// Whether anything is to be learned about a parameter.
+    /// Whether uses of a parameter are recorded.
     pub(super) fn wants(&self, parameter: usize) -> bool {
         !(self.is_shadow || (self.ignores_first && parameter == 0))
     }
@@ -82,7 +83,7 @@ impl<'a> Frame<'a> {
         self.assigned.contains(name)
     }
 
-    /// Hands the evidence over, sorted, so that equal files give equal facts.
+    /// Returns the evidence, sorted, so that equal files give equal facts.
     pub(super) fn finish(mut self, parameters: &mut [Parameter]) -> (Vec<Effect>, bool) {
         for (parameter, mut uses) in parameters.iter_mut().zip(self.uses) {
             uses.sort();

@@ -1,4 +1,4 @@
-//! Import statements as written, and what the names they bind stand for.
+//! Import statements as written, and the qualified names behind the names that they bind.
 
 use menace_model::inventory::ImportKind;
 use rustc_hash::FxHashMap;
@@ -11,13 +11,13 @@ use super::effects::can_reach_outside;
 /// One imported module or member, before anything is known about the rest of the repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RawImport {
-    /// Leading dots.
+    /// Number of leading dots.
     pub(crate) level: u32,
     /// The module after `import` or `from`; empty for `from . import x`.
     pub(crate) module: String,
     /// The member of a `from` import; `*` for a star.
     pub(crate) member: Option<String>,
-    /// The name it is bound to, where that is not the member's own: what others re-import it as.
+    /// Name it is bound to, if different from the member: the name under which other modules can re-import it.
     pub(crate) alias: Option<String>,
     pub(crate) kind: ImportKind,
     pub(crate) line: u32,
@@ -25,7 +25,7 @@ pub(crate) struct RawImport {
     pub(crate) calls: u32,
 }
 
-/// The names that imports bind in a file. Scopes are ignored: two functions that import different things under one
+/// The names that imports bind in a file. Scopes are ignored: functions that import different members under one
 /// name are rare, and the last one wins.
 #[derive(Default)]
 pub(super) struct ImportedNames<'a> {
@@ -36,7 +36,7 @@ pub(super) struct ImportedNames<'a> {
 struct Binding {
     qualified: String,
     import: usize,
-    /// Names of modules that do nothing outside are never spelled out.
+    /// Whether the module can have effects; qualified names of other modules are not built.
     reaches_outside: bool,
 }
 
@@ -106,7 +106,7 @@ impl<'a> ImportedNames<'a> {
     }
 
     /// Counts a call through an imported name, which is the weight of an edge in the module map, and returns the full
-    /// name of the callee if it could reach outside.
+    /// name of the callee if it could have an effect.
     pub(super) fn call(&mut self, callee: &Expr) -> Callee {
         let Some(binding) = root_name(callee).and_then(|name| self.bound.get(name)) else {
             return Callee::Unknown;
@@ -118,24 +118,24 @@ impl<'a> ImportedNames<'a> {
         Callee::Outside(with_attributes(&binding.qualified, callee))
     }
 
-    /// The full name of an attribute whose root was imported and could reach outside.
+    /// Full name of an attribute whose root was imported and could have an effect.
     pub(super) fn outside_name(&self, expression: &Expr) -> Option<String> {
         let binding = self.bound.get(root_name(expression)?)?;
         binding.reaches_outside.then(|| with_attributes(&binding.qualified, expression))
     }
 }
 
-/// What is known about a callee.
+/// Origin of a callee.
 pub(super) enum Callee {
-    /// Its root is no imported name.
+    /// The root is not an imported name.
     Unknown,
-    /// Imported from a module whose use has no effect that we know of.
+    /// Imported from a module without known effects.
     Imported,
     /// The full name: `os.path.exists` for `path.exists` after `from os import path`.
     Outside(String),
 }
 
-/// The name that a root stands for, followed by the attributes taken from it.
+/// Qualified name of a root, followed by the attributes of the expression.
 fn with_attributes(root: &str, expression: &Expr) -> String {
     let mut attributes = Vec::new();
     let mut current = expression;

@@ -1,4 +1,4 @@
-//! The sections of a module: what can be called, with what, and what it does to the world.
+//! Sections of a module: callable units, their parameters and their side effects.
 
 mod body;
 mod collect;

@@ -1,4 +1,4 @@
-//! What a function does beyond its arguments: calls that reach outside, imports by name, writes to module variables.
+//! Side effects of a function: calls with effects, dynamic imports, writes to module variables.
 
 use menace_model::inventory::Effect;
 
@@ -23,7 +23,7 @@ impl<'a> Collector<'a> {
             }
             Callee::Imported | Callee::Unknown => self.call_of_unknown(node),
         }
-        // The callee's last attribute has been noted as a method; what is left of it may hold more.
+        // The last attribute of the callee was recorded as a method; the rest of it may contain further uses.
         match &*node.func {
             Expr::Attribute(callee) => self.visit_expr(&callee.value),
             callee => self.visit_expr(callee),
@@ -44,14 +44,14 @@ impl<'a> Collector<'a> {
                 if let Some(effect) = effect_of_method(callee.attr.as_str()) {
                     self.effect(effect);
                 } else if self.is_in_function() && is_mutating_method(callee.attr.as_str()) {
-                    self.note_global_write(&callee.value);
+                    self.record_global_write(&callee.value);
                 }
             }
             _ => {}
         }
     }
 
-    /// A relative name counts only where the package it is relative to is written beside it.
+    /// Records a dynamic import. A relative name counts only if the call also passes its package.
     fn dynamic_import(&mut self, node: &ast::ExprCall) {
         let Some(Expr::StringLiteral(module)) = node.arguments.find_argument_value("name", 0) else { return };
         let line = self.source.first_line(node);
@@ -65,7 +65,7 @@ impl<'a> Collector<'a> {
                     self.names.dynamic(&absolute, line);
                 }
             }
-            // In a module that is no package `__name__` would fail, so it can be read as `__package__`.
+            // In a module that is not a package, `__name__` would fail, so it can be treated as `__package__`.
             Some(Expr::Name(package)) if matches!(package.id.as_str(), "__package__" | "__name__") => {
                 self.names.dynamic(module, line);
             }
@@ -85,7 +85,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// Writing to an attribute or an item of a module variable, from inside a function.
+    /// Records a write to an attribute or an item of a module variable from inside a function.
     pub(super) fn assignment(&mut self, target: &'a Expr) {
         if !self.is_in_function() {
             return;
@@ -94,11 +94,11 @@ impl<'a> Collector<'a> {
             self.frame().assign(name.id.as_str());
         }
         if matches!(target, Expr::Attribute(_) | Expr::Subscript(_)) {
-            self.note_global_write(target);
+            self.record_global_write(target);
         }
     }
 
-    fn note_global_write(&mut self, target: &Expr) {
+    fn record_global_write(&mut self, target: &Expr) {
         let Some(name) = root_name(target) else { return };
         let is_parameter = self.frames.iter().any(|frame| frame.parameter(name).is_some());
         if !is_parameter && self.module_variables.contains(name) && !self.frame().assigns(name) {

@@ -1,4 +1,4 @@
-//! What the patterns of a `match` tell about the value they are matched with.
+//! Evidence from the patterns of a `match` about its subject.
 
 use menace_model::inventory::ParameterUse;
 
@@ -15,7 +15,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What a pattern tells about the value it is matched with.
+    /// Records the uses of the subject that a pattern implies.
     fn pattern(&mut self, subject: &Expr, pattern: &ast::Pattern) {
         let source = self.source;
         match pattern {

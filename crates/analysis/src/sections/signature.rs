@@ -1,13 +1,13 @@
-//! A function's head: parameters, decorators, what kind of section it makes.
+//! Signature of a function: parameters, decorators and the kind of its section.
 
 use menace_model::inventory::{Binding, Parameter, ParameterKind, SectionKind};
 
 use crate::syntax::{Expr, Ranged, Source, ast};
 
-/// Longer source excerpts are cut: a default may be a dict of a thousand lines, and nobody reads that in a table.
+/// Longest source excerpt in bytes: a default may be a dict of a thousand lines, which is unreadable in a table.
 const MAX_EXCERPT: usize = 200;
 
-/// The source of a node on one line, cut at a sensible length.
+/// Source of a node on one line, truncated to [`MAX_EXCERPT`].
 pub(super) fn excerpt(source: &Source, node: &impl Ranged) -> String {
     let text = source.slice(node.range());
     if text.len() <= MAX_EXCERPT && !text.contains('\n') {
@@ -54,7 +54,7 @@ fn one_parameter(
     }
 }
 
-/// What the decorators and the place of a function make of it.
+/// Role of a function, derived from its decorators and its enclosing definition.
 pub(super) struct Role {
     pub(super) kind: SectionKind,
     pub(super) binding: Option<Binding>,

@@ -1,4 +1,4 @@
-//! How an expression uses a parameter: the patterns from which the stub generator makes inputs that fit.
+//! Uses of a parameter by expressions: evidence from which the stub generator derives fitting inputs.
 
 use menace_model::inventory::ParameterUse;
 
@@ -7,7 +7,7 @@ use crate::syntax::{Expr, Ranged, Source, ast};
 use super::frame::Frame;
 use super::signature::excerpt;
 
-/// Notes the uses that an expression makes of plain names, and nothing about what is deeper inside.
+/// Records the uses of plain names by an expression itself, not by its subexpressions.
 pub(super) fn note_uses(source: &Source, expression: &Expr, frames: &mut [Frame<'_>]) {
     match expression {
         Expr::Call(node) => call(source, node, frames),
@@ -66,8 +66,8 @@ fn comparison(source: &Source, node: &ast::ExprCompare, frames: &mut [Frame<'_>]
         if matches!(op, ast::CmpOp::In | ast::CmpOp::NotIn) {
             membership(source, left, right, frames);
         } else {
-            note_constant(source, left, right, frames);
-            note_constant(source, right, left, frames);
+            record_constant(source, left, right, frames);
+            record_constant(source, right, left, frames);
         }
     }
 }
@@ -81,20 +81,20 @@ fn membership(source: &Source, left: &Expr, right: &Expr, frames: &mut [Frame<'_
         _ => &[],
     };
     for element in elements {
-        note_constant(source, left, element, frames);
+        record_constant(source, left, element, frames);
     }
     if let Some(key) = constant(source, left) {
         note(frames, right, || ParameterUse::Key(key));
     }
 }
 
-fn note_constant(source: &Source, variable: &Expr, other: &Expr, frames: &mut [Frame<'_>]) {
+fn record_constant(source: &Source, variable: &Expr, other: &Expr, frames: &mut [Frame<'_>]) {
     if let (Expr::Name(_), Some(value)) = (variable, constant(source, other)) {
         note(frames, variable, || ParameterUse::Compared(value));
     }
 }
 
-/// Notes a use, if the expression is the name of a parameter of the innermost function that has one of that name.
+/// Records a use, if the expression is the name of a parameter of the innermost function that has one of that name.
 pub(super) fn note(frames: &mut [Frame<'_>], expression: &Expr, used: impl FnOnce() -> ParameterUse) {
     let Expr::Name(name) = expression else { return };
     for frame in frames.iter_mut().rev() {

@@ -1,4 +1,4 @@
-//! Control characters that make code read differently from how it runs.
+//! Control characters that make code look different from how it runs.
 
 use menace_model::inventory::Severity::{High, Medium};
 
@@ -11,7 +11,7 @@ pub(super) fn check(source: &Source, report: &mut Report) {
     let message = format!("U+{:04X} changes the order in which code is shown", u32::from(control));
     let Ok(offset) = u32::try_from(offset) else { return };
     let place = TextSize::new(offset);
-    // A comment on the first line of the file silences it as well as one on its own line.
+    // A `nosec` comment on the first line of the file suppresses the finding, as does one on its own line.
     let first_line = TextRange::empty(TextSize::new(0));
     report.add_within(Issue::new("B613", High, Medium, message).at(Some(place)), first_line, first_line);
 }

@@ -16,7 +16,7 @@ use crate::syntax::{Expr, TextRange, ast};
 #[derive(Debug)]
 pub(super) struct Rule {
     pub(super) id: &'static str,
-    /// What `nosec` comments may call the rule.
+    /// Name of the rule in `nosec` comments.
     pub(super) name: &'static str,
     pub(super) severity: Severity,
     pub(super) message: &'static str,
@@ -39,7 +39,8 @@ pub(super) fn qualified_names() -> impl Iterator<Item = &'static str> {
     rules().flat_map(|rule| rule.qualified).copied().chain(["__import__", "import_module"])
 }
 
-/// Calls of listed functions. Importing by a call counts like the import, with the exact module name only.
+/// Checks for calls of listed functions. An import by a call counts like the statement, with the exact module name
+/// only.
 pub(super) fn call(call: &Call) -> Option<Issue> {
     let name = imported_name(call).unwrap_or(call.qualified);
     Some(BY_NAME.get(name)?.issue(name))
@@ -68,8 +69,8 @@ pub(super) fn import_from(node: &ast::StmtImportFrom, report: &mut Report) {
     check_import(node.module.as_deref().unwrap_or_default(), &node.names, node.range, report);
 }
 
-/// Reports a statement once, by the first rule that covers any of its names. A rule covers what starts with its name,
-/// so `pickletools` counts as `pickle`.
+/// Reports a statement once, by the first rule that covers any of its names. A rule covers names that start with its
+/// name, so `pickletools` counts as `pickle`.
 fn check_import(module: &str, names: &[ast::Alias], range: TextRange, report: &mut Report) {
     let is_possible = if module.is_empty() {
         names.iter().any(|alias| has_listed_initial(alias.name.as_str()))
@@ -90,7 +91,7 @@ fn check_import(module: &str, names: &[ast::Alias], range: TextRange, report: &m
     }
 }
 
-/// The letters with which listed modules start: most imports are done with one look at theirs.
+/// First letters of listed modules: most imports are ruled out by comparing one byte.
 const INITIALS: [bool; 256] = {
     let mut initials = [false; 256];
     let mut rule = 0;

@@ -1,4 +1,4 @@
-//! The functions whose call is a finding, whatever its arguments.
+//! Functions whose call is a finding, with any arguments.
 
 use menace_model::inventory::Severity::{High, Low, Medium};
 
@@ -9,7 +9,7 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B301",
         name: "pickle",
         severity: Medium,
-        message: "unpickling can run code of whoever made the data",
+        message: "unpickling untrusted data can run arbitrary code",
         qualified: &[
             "pickle.loads",
             "pickle.load",
@@ -29,7 +29,7 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B302",
         name: "marshal",
         severity: Medium,
-        message: "loading marshal data from outside can crash or run code",
+        message: "loading untrusted marshal data can crash or run code",
         qualified: &["marshal.load", "marshal.loads"],
     },
     Rule {
@@ -54,7 +54,7 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B304",
         name: "ciphers",
         severity: High,
-        message: "this cipher is broken, AES is not",
+        message: "broken cipher; use AES",
         qualified: &[
             "Crypto.Cipher.ARC2.new",
             "Crypto.Cipher.ARC4.new",
@@ -85,28 +85,28 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B306",
         name: "mktemp_q",
         severity: Medium,
-        message: "the name can be taken before the file is made",
+        message: "another process can create the file first; use mkstemp",
         qualified: &["tempfile.mktemp"],
     },
     Rule {
         id: "B307",
         name: "eval",
         severity: Medium,
-        message: "evaluates any expression, literal_eval takes only literals",
+        message: "evaluates arbitrary expressions; use ast.literal_eval",
         qualified: &["eval"],
     },
     Rule {
         id: "B308",
         name: "mark_safe",
         severity: Medium,
-        message: "text marked safe is not escaped and can carry scripts",
+        message: "text marked safe is not escaped and can contain scripts",
         qualified: &["django.utils.safestring.mark_safe"],
     },
     Rule {
         id: "B310",
         name: "urllib_urlopen",
         severity: Medium,
-        message: "opens file: and other schemes too",
+        message: "also opens file: and other schemes",
         qualified: &[
             "urllib.request.urlopen",
             "urllib.request.urlretrieve",
@@ -122,7 +122,7 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B311",
         name: "random",
         severity: Low,
-        message: "predictable numbers, no good for secrets",
+        message: "predictable random numbers, not suitable for secrets",
         qualified: &[
             "random.Random",
             "random.random",
@@ -148,7 +148,7 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B313",
         name: "xml_bad_cElementTree",
         severity: Medium,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &[
             "xml.etree.cElementTree.parse",
             "xml.etree.cElementTree.iterparse",
@@ -160,7 +160,7 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B314",
         name: "xml_bad_ElementTree",
         severity: Medium,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &[
             "xml.etree.ElementTree.parse",
             "xml.etree.ElementTree.iterparse",
@@ -172,35 +172,35 @@ pub(super) const CALLS: &[Rule] = &[
         id: "B315",
         name: "xml_bad_expatreader",
         severity: Medium,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.sax.expatreader.create_parser"],
     },
     Rule {
         id: "B316",
         name: "xml_bad_expatbuilder",
         severity: Medium,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.expatbuilder.parse", "xml.dom.expatbuilder.parseString"],
     },
     Rule {
         id: "B317",
         name: "xml_bad_sax",
         severity: Medium,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.sax.parse", "xml.sax.parseString", "xml.sax.make_parser"],
     },
     Rule {
         id: "B318",
         name: "xml_bad_minidom",
         severity: Medium,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.minidom.parse", "xml.dom.minidom.parseString"],
     },
     Rule {
         id: "B319",
         name: "xml_bad_pulldom",
         severity: Medium,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.pulldom.parse", "xml.dom.pulldom.parseString"],
     },
     Rule {

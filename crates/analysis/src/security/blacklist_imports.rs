@@ -1,4 +1,4 @@
-//! The modules whose import is a finding. The order decides which rule names a statement that imports several.
+//! Modules whose import is a finding. The order decides which rule a statement that imports several is reported under.
 
 use menace_model::inventory::Severity::{High, Low};
 
@@ -23,56 +23,56 @@ pub(super) const IMPORTS: &[Rule] = &[
         id: "B403",
         name: "import_pickle",
         severity: Low,
-        message: "unpickling can run code of whoever made the data",
+        message: "unpickling untrusted data can run arbitrary code",
         qualified: &["pickle", "cPickle", "dill", "shelve"],
     },
     Rule {
         id: "B404",
         name: "import_subprocess",
         severity: Low,
-        message: "starts processes, check where their arguments come from",
+        message: "starts processes; check the source of their arguments",
         qualified: &["subprocess"],
     },
     Rule {
         id: "B405",
         name: "import_xml_etree",
         severity: Low,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.etree.cElementTree", "xml.etree.ElementTree"],
     },
     Rule {
         id: "B406",
         name: "import_xml_sax",
         severity: Low,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.sax"],
     },
     Rule {
         id: "B407",
         name: "import_xml_expat",
         severity: Low,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.expatbuilder"],
     },
     Rule {
         id: "B408",
         name: "import_xml_minidom",
         severity: Low,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.minidom"],
     },
     Rule {
         id: "B409",
         name: "import_xml_pulldom",
         severity: Low,
-        message: "open to XML attacks, defusedxml is not",
+        message: "vulnerable to XML attacks; use defusedxml",
         qualified: &["xml.dom.pulldom"],
     },
     Rule {
         id: "B411",
         name: "import_xmlrpclib",
         severity: High,
-        message: "open to XML attacks, patch it with defusedxml",
+        message: "vulnerable to XML attacks; patch it with defusedxml",
         qualified: &["xmlrpc"],
     },
     Rule {

@@ -1,4 +1,4 @@
-//! One call, with its resolved name and the context that tests ask about.
+//! A call, with its resolved name and the context that tests need.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,11 @@ use super::names::Names;
 use super::value::Value;
 use crate::syntax::{Expr, Ranged, Source, Stmt, TextSize, ast};
 
-/// A call that some test may have an opinion on.
+/// A call that a test may report.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'call, 'source> {
     pub(super) node: &'source ast::ExprCall,
-    /// The callee with its import aliases resolved, such as `subprocess.run`; `.run` on an unnamed object.
+    /// Callee with its import aliases resolved, such as `subprocess.run`; `.run` on an unnamed object.
     pub(super) qualified: &'call Cow<'source, str>,
     pub(super) names: &'call Names<'source>,
     pub(super) source: &'source Source,
@@ -57,28 +57,28 @@ impl<'source> Call<'_, 'source> {
         Value::of(self.arguments().get(index)?)
     }
 
-    /// What is passed by name.
+    /// Argument passed by name.
     pub(super) fn keyword(&self, name: &str) -> Option<&'source Expr> {
         let mut keywords = self.node.arguments.keywords.iter();
         keywords.find(|keyword| keyword.arg.as_deref() == Some(name)).map(|keyword| &keyword.value)
     }
 
-    /// The value of what is passed by name; an expression that has no value counts as not passed.
+    /// Value of an argument passed by name; an expression without a value counts as not passed.
     pub(super) fn keyword_value(&self, name: &str) -> Option<Value<'source>> {
         Value::of(self.keyword(name)?)
     }
 
-    /// Whether what is passed by name reads as `text`.
+    /// Whether the argument passed by name has the value `text`.
     pub(super) fn keyword_is(&self, name: &str, text: &str) -> bool {
         self.keyword_value(name).and_then(Value::text) == Some(text)
     }
 
-    /// Where the value of a keyword stands.
+    /// Position of the value of a keyword argument.
     pub(super) fn keyword_place(&self, name: &str) -> Option<TextSize> {
         self.keyword(name).map(Ranged::start)
     }
 
-    /// The statements among which the call's variables are looked for.
+    /// Statements in which the call's variables are looked up.
     pub(super) fn scope(&self) -> &'source [Stmt] {
         self.function.map_or(self.source.body(), |function| &function.body)
     }

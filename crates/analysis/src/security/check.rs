@@ -1,4 +1,4 @@
-//! The walk: one pass over a file's tree that hands every construct to the tests that look at it.
+//! Walk over a file's tree in one pass that hands every construct to the tests for it.
 
 use menace_model::inventory::Finding;
 
@@ -14,7 +14,7 @@ use super::{
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, Source, Stmt, TextRange, ast};
 
-/// Everything that Bandit's default tests find in a file, by line and id.
+/// Findings of Bandit's default tests in a file, by line and id.
 pub(crate) fn findings(source: &Source) -> Vec<Finding> {
     let mut checker = Checker {
         source,
@@ -67,7 +67,7 @@ const CALL_TESTS: &[CallTest] = &[
     web::markup,
 ];
 
-/// A node around the current one, as far as the tests tell them apart.
+/// A node around the current one, as far as the tests distinguish them.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ancestor<'a> {
     Statement(&'a Stmt),
@@ -77,12 +77,12 @@ pub(super) enum Ancestor<'a> {
 }
 
 impl Ancestor<'_> {
-    /// The lines on which a comment silences the node's strings.
+    /// Lines on which a `nosec` comment suppresses findings in the node's strings.
     fn span(self) -> TextRange {
         match self {
             Self::Statement(statement) => statement.range(),
             Self::Expression(expr) => expr.range(),
-            // Python has no position for a parameter list, so Bandit takes the lines of the parameters themselves.
+            // Python has no position for a parameter list, so Bandit uses the lines of the parameters themselves.
             Self::Parameters(parameters) => {
                 let ranges = parameters.iter().map(|parameter| parameter.range());
                 ranges.reduce(TextRange::cover).unwrap_or(parameters.range)
@@ -126,7 +126,7 @@ impl<'a> Checker<'a> {
     fn string(&mut self, string: &'a ast::ExprStringLiteral) {
         let Some(parent) = self.ancestors.last() else { return };
         if matches!(parent, Ancestor::Statement(Stmt::Expr(_))) {
-            // A string that stands alone is a docstring or a comment.
+            // A string that is a statement of its own is a docstring or a comment.
             return;
         }
         if let Some(issue) = strings::check(string.value.to_str()) {
@@ -149,7 +149,7 @@ impl<'a> Checker<'a> {
 
     fn function(&mut self, function: &'a ast::StmtFunctionDef, statement: &'a Stmt) {
         if function.is_async {
-            // Bandit's function tests know only plain functions.
+            // Bandit's function tests handle only plain functions.
             self.inside(Ancestor::Statement(statement), |inner| visitor::walk_stmt(inner, statement));
             return;
         }
@@ -163,7 +163,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// Once a parameter has a default, all that follow have one.
+/// Once a parameter has a default, all following ones have one.
 fn has_defaults(parameters: &ast::Parameters) -> bool {
     let last = parameters.args.last().or(parameters.posonlyargs.last());
     last.is_some_and(|parameter| parameter.default.is_some())

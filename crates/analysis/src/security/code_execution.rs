@@ -1,4 +1,4 @@
-//! Running text as code: `exec`, and a logging listener that evaluates what it receives.
+//! Execution of text as code: `exec`, and a logging listener that evaluates its input.
 
 use menace_model::inventory::Severity::{High, Medium};
 
@@ -9,12 +9,11 @@ pub(super) const CALLEES: &[&str] = &["exec", "listen"];
 
 /// B102: any use of `exec`.
 pub(super) fn exec(call: &Call) -> Option<Issue> {
-    call.is("exec").then(|| Issue::new("B102", Medium, High, "exec runs any text as code"))
+    call.is("exec").then(|| Issue::new("B102", Medium, High, "exec runs arbitrary code"))
 }
 
-/// B612: a logging configuration server that does not verify what it is sent.
+/// B612: a logging configuration server that does not verify its input.
 pub(super) fn logging_listener(call: &Call) -> Option<Issue> {
     let unverified = call.is("logging.config.listen") && call.keyword("verify").is_none();
-    unverified
-        .then(|| Issue::new("B612", Medium, High, "logging.config.listen evaluates what anyone sends it"))
+    unverified.then(|| Issue::new("B612", Medium, High, "logging.config.listen evaluates unverified input"))
 }

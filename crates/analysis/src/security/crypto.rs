@@ -42,7 +42,7 @@ fn weak_crypt(call: &Call) -> Option<Issue> {
     };
     WEAK_SALTS
         .contains(&method)
-        .then(|| Issue::new("B324", Medium, High, format!("crypt.{method} is a weak way to hash passwords")))
+        .then(|| Issue::new("B324", Medium, High, format!("crypt.{method} is a weak password hash")))
 }
 
 fn argument_or_keyword<'a>(call: &Call<'_, 'a>, index: usize, name: &str) -> Option<&'a str> {
@@ -50,7 +50,7 @@ fn argument_or_keyword<'a>(call: &Call<'_, 'a>, index: usize, name: &str) -> Opt
     value?.text()
 }
 
-/// The sizes below which a kind of key is broken, or will be.
+/// Sizes below which a kind of key is broken, or soon will be.
 struct Limits {
     kind: &'static str,
     broken: f64,
@@ -94,7 +94,7 @@ fn sized_key(call: &Call, keyword: &str, index: usize, limits: &Limits) -> Optio
     })
 }
 
-/// A size of nothing falls through to the next place where a size may stand.
+/// A falsy size falls through to the next argument that may hold a size.
 fn is_truthy(value: &Value) -> bool {
     match value {
         Value::Integer(integer) => integer.as_u64() != Some(0),

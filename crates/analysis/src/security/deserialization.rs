@@ -1,4 +1,4 @@
-//! Loading data or models that can carry code.
+//! Loading of data or models that can contain code.
 
 use menace_model::inventory::Severity::{High, Medium};
 
@@ -19,19 +19,21 @@ pub(super) fn yaml_load(call: &Call) -> Option<Issue> {
     let loaders = [call.keyword_value("Loader"), call.argument(1)];
     let is_safe =
         loaders.into_iter().flatten().filter_map(Value::text).any(|loader| SAFE_LOADERS.contains(&loader));
-    (!is_safe)
-        .then(|| Issue::new("B506", Medium, High, "yaml.load can build any object, yaml.safe_load cannot"))
+    (!is_safe).then(|| {
+        Issue::new("B506", Medium, High, "yaml.load can create arbitrary objects; use yaml.safe_load")
+    })
 }
 
-/// B614: `torch.load` of more than weights.
+/// B614: `torch.load` without `weights_only=True`.
 pub(super) fn torch_load(call: &Call) -> Option<Issue> {
     let loads =
         call.is_one_of(&["torch.load", "torch.serialization.load"]) && call.names.has_exactly("torch");
-    (loads && !call.keyword_is("weights_only", "True"))
-        .then(|| Issue::new("B614", Medium, High, "torch.load unpickles, which can run code"))
+    (loads && !call.keyword_is("weights_only", "True")).then(|| {
+        Issue::new("B614", Medium, High, "torch.load unpickles and can run code; pass weights_only=True")
+    })
 }
 
-/// B615: a download from the Hugging Face hub that no commit pins.
+/// B615: a download from the Hugging Face hub that is not pinned to a commit.
 pub(super) fn hugging_face_download(call: &Call) -> Option<Issue> {
     let module = match call.name() {
         "from_pretrained" => "transformers",
@@ -48,11 +50,11 @@ pub(super) fn hugging_face_download(call: &Call) -> Option<Issue> {
         "B615",
         Medium,
         High,
-        format!("{} takes whatever the hub holds, pin a revision", call.name()),
+        format!("{} downloads an unpinned revision; pin a commit", call.name()),
     ))
 }
 
-/// A revision that is not a literal gets the benefit of the doubt; a literal must look like a commit.
+/// A revision that is not a literal is assumed to be pinned; a literal must look like a commit.
 fn is_pinned(call: &Call) -> bool {
     let revisions = [call.keyword("revision"), call.keyword("commit_id")];
     if revisions.into_iter().flatten().any(|revision| !value::is_constant(revision)) {

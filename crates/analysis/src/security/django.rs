@@ -1,4 +1,4 @@
-//! Django's ways around its own query builder.
+//! Django functions that bypass its query builder.
 
 use menace_model::inventory::Severity::Medium;
 
@@ -9,7 +9,7 @@ use crate::syntax::Expr;
 
 pub(super) const CALLEES: &[&str] = &["extra", "RawSQL"];
 
-/// B610: `.extra()` with anything but literal strings.
+/// B610: `.extra()` with arguments other than literal strings.
 pub(super) fn extra(call: &Call) -> Option<Issue> {
     if call.name() != "extra" {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn extra(call: &Call) -> Option<Issue> {
     let is_safe = passed(0, "select").is_none_or(is_literal_dictionary)
         && passed(1, "where").is_none_or(is_literal_list)
         && passed(3, "tables").is_none_or(is_literal_list);
-    (!is_safe).then(|| Issue::new("B610", Medium, Medium, "extra() puts text into SQL as it is"))
+    (!is_safe).then(|| Issue::new("B610", Medium, Medium, "extra() inserts unescaped text into SQL"))
 }
 
 fn is_literal_list(expr: &Expr) -> bool {
@@ -32,11 +32,13 @@ fn is_literal_dictionary(expr: &Expr) -> bool {
     })
 }
 
-/// B611: `RawSQL` of anything but a literal string.
+/// B611: `RawSQL` of an expression other than a literal string.
 pub(super) fn raw_sql(call: &Call) -> Option<Issue> {
     if call.name() != "RawSQL" || !call.names.has_like("django.db.models") {
         return None;
     }
     let sql = call.arguments().first().or_else(|| call.keyword("sql"))?;
-    value::string(sql).is_none().then(|| Issue::new("B611", Medium, Medium, "RawSQL takes its text as it is"))
+    value::string(sql)
+        .is_none()
+        .then(|| Issue::new("B611", Medium, Medium, "RawSQL does not escape its text"))
 }

@@ -20,12 +20,12 @@ pub(super) fn is_extraction(name: &str) -> bool {
     contains(name, b"extractall")
 }
 
-/// Names are short, and setting up `str::contains` takes longer than looking at them.
+/// Substring search for short names, for which the set-up of `str::contains` takes longer than the search.
 fn contains(name: &str, part: &[u8]) -> bool {
     name.as_bytes().windows(part.len()).any(|window| window == part)
 }
 
-/// B103: modes that let the group or everybody write or execute.
+/// B103: modes that let the group or other users write or execute.
 pub(super) fn permissive_mode(call: &Call) -> Option<Issue> {
     if !is_chmod(call.node, call.name()) {
         return None;
@@ -36,10 +36,10 @@ pub(super) fn permissive_mode(call: &Call) -> Option<Issue> {
         return None;
     }
     let severity = if mode & WRITABLE_BY_OTHERS == 0 { Medium } else { High };
-    Some(Issue::new("B103", severity, High, format!("mode {mode:#o} gives rights to others")))
+    Some(Issue::new("B103", severity, High, format!("mode {mode:#o} grants access to other users")))
 }
 
-/// B202: `extractall` of a tar archive whose members nobody filters.
+/// B202: `extractall` of a tar archive without filtering its members.
 pub(super) fn unchecked_extraction(call: &Call) -> Option<Issue> {
     if !is_extraction(call.name()) || !call.names.has_exactly("tarfile") {
         return None;

@@ -10,13 +10,13 @@ use crate::syntax::{Expr, Source, Stmt, ast};
 
 pub(super) const CALLEES: &[&str] = &["mark_safe", "SafeText", "SafeUnicode", "SafeString", "SafeBytes"];
 
-/// How much of a file's variables may be looked up. `x = x` repeated doubles the work with each line, and
-/// `x = (⏎ x)` never ends; what is not settled within the limits counts as unsafe.
+/// Limits on the lookups of variables in a file. `x = x` repeated doubles the work with each line, and
+/// `x = (⏎ x)` never ends; a value that is not resolved within the limits counts as unsafe.
 #[derive(Debug, Default)]
 pub(super) struct Lookups {
-    /// Variables of the current call.
+    /// Remaining variables of the current call.
     variables: Cell<u32>,
-    /// Statements of the whole file.
+    /// Remaining statements of the whole file.
     statements: Cell<u32>,
 }
 
@@ -35,7 +35,7 @@ impl Lookups {
     }
 }
 
-/// B703: text marked as safe that is not made of literals alone.
+/// B703: text marked as safe that does not consist of literals alone.
 pub(super) fn unsafe_text(call: &Call) -> Option<Issue> {
     if !CALLEES.contains(&call.name()) || !call.names.has_like("django.utils.safestring") {
         return None;
@@ -55,7 +55,7 @@ pub(super) fn unsafe_text(call: &Call) -> Option<Issue> {
         Expr::BinOp(operation) => scope.is_literal_interpolation(operation),
         _ => false,
     };
-    (!is_safe).then(|| Issue::new("B703", Medium, High, "text marked safe may come from outside"))
+    (!is_safe).then(|| Issue::new("B703", Medium, High, "text marked safe may contain untrusted input"))
 }
 
 /// The function, or the module, in which a variable is assigned.
@@ -67,7 +67,7 @@ struct Scope<'a> {
 }
 
 impl<'a> Scope<'a> {
-    /// Whether all that a variable can hold before a line is literal text.
+    /// Whether every value that a variable can have before a line is literal text.
     fn is_literal_variable(&self, variable: &ast::ExprName, until: u32) -> bool {
         let is_parameter = self.parameters.iter().any(|parameter| parameter.name().as_str() == variable.id);
         if is_parameter || !self.lookups.allow_variable() {
@@ -143,7 +143,7 @@ impl<'a> Scope<'a> {
         })
     }
 
-    /// The line of a statement, which for a definition is that of its name: decorators come before.
+    /// Line of a statement; for a definition that of its name, since decorators come before it.
     fn line(&self, statement: &Stmt) -> u32 {
         match statement {
             Stmt::FunctionDef(function) => self.source.first_line(function.name.range),
@@ -153,13 +153,13 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// What a statement may give to a variable.
+/// Value that a statement may assign to a variable.
 enum Assigned<'a> {
     Nothing,
     Value(&'a Expr),
     /// The target of a `with`.
     Resource,
-    /// From within a block, taken or not.
+    /// Assignments inside a block that may or may not run.
     Several(Vec<Assigned<'a>>),
 }
 
@@ -177,7 +177,7 @@ fn assigned<'a>(statement: &'a Stmt, variable: &str) -> Assigned<'a> {
             _ => Assigned::Nothing,
         },
         Stmt::AugAssign(node) if names(&node.target) => Assigned::Value(&node.value),
-        // Only the last item decides, as for Bandit.
+        // Only the last item decides, as in Bandit.
         Stmt::With(node) if !node.is_async => {
             match node.items.last().and_then(|item| item.optional_vars.as_deref()) {
                 Some(target) if names(target) => Assigned::Resource,

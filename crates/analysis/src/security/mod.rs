@@ -1,7 +1,7 @@
-//! Security findings: the tests that Bandit 1.9 runs by default, decided on one file's tree in one walk.
+//! Security findings: the tests that Bandit 1.9 runs by default, in one walk over a file's tree.
 //!
-//! `check` walks and asks; every other file answers for one family of constructs. What Bandit sees is matched down to
-//! the reported line and to its oddities, so that its users find the same findings here.
+//! `check` walks the tree; every other file has the tests for one family of constructs. Bandit's results are reproduced
+//! down to the reported line and its peculiarities, so that its users get the same findings here.
 
 mod bidi;
 mod blacklist;

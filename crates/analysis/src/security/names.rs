@@ -1,4 +1,4 @@
-//! Import aliases: what the names of a file stand for, as far as its imports so far tell.
+//! Import aliases: qualified names behind the names of a file, according to the imports so far.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use crate::syntax::{Expr, ast};
 
-/// The imports met so far. There is one table per file: an import in a function holds for everything after it.
+/// Imports found so far. There is one table per file: an import in a function applies to everything after it.
 #[derive(Debug, Default)]
 pub(super) struct Names<'a> {
     aliases: FxHashMap<&'a str, Imported<'a>>,
@@ -15,18 +15,18 @@ pub(super) struct Names<'a> {
     answers: RefCell<FxHashMap<Question, Answer>>,
 }
 
-/// What tests ask about the imports, over and over.
+/// Query about the imports that tests repeat often.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Question {
     Exactly(&'static str),
     Like(&'static str),
 }
 
-/// What is known about a question. A yes stays a yes; a no holds for the imports asked about.
+/// Cached answer to a query. A positive answer is final; a negative one holds for the imports checked so far.
 #[derive(Debug, Default)]
 struct Answer {
     is_yes: bool,
-    asked: usize,
+    checked: usize,
 }
 
 /// `module.name`, or `name` alone for `import name` and `from . import name`.
@@ -57,7 +57,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// Without a module in front, a name stands for itself unless `as` renames it.
+    /// Without a module in front, a name refers to itself unless `as` renames it.
     fn bind_explicitly(&mut self, alias: &'a ast::Alias) {
         let imported = Imported { module: None, name: alias.name.as_str() };
         if let Some(bound) = &alias.asname {
@@ -107,11 +107,11 @@ impl<'a> Names<'a> {
         self.answer(Question::Like(part), |imported| imported.full_name().contains(part))
     }
 
-    fn answer(&self, question: Question, is_meant: impl Fn(&Imported) -> bool) -> bool {
+    fn answer(&self, question: Question, matches: impl Fn(&Imported) -> bool) -> bool {
         let mut answers = self.answers.borrow_mut();
         let answer = answers.entry(question).or_default();
-        answer.is_yes = answer.is_yes || self.imports[answer.asked..].iter().any(is_meant);
-        answer.asked = self.imports.len();
+        answer.is_yes = answer.is_yes || self.imports[answer.checked..].iter().any(matches);
+        answer.checked = self.imports.len();
         answer.is_yes
     }
 }

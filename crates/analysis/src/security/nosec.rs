@@ -14,12 +14,12 @@ pub(super) struct Suppressions {
 #[derive(Debug)]
 struct Comment {
     line: u32,
-    /// The tests that the comment names; none means all.
+    /// Tests that the comment names; empty means all.
     tests: Vec<&'static str>,
 }
 
 impl Suppressions {
-    /// Reads the comments of a file, if it can have any of the kind.
+    /// Reads the `nosec` comments of a file; `None` if it does not contain the word.
     pub(super) fn of(source: &Source) -> Option<Self> {
         if !source.text().contains("nosec") {
             return None;
@@ -32,8 +32,8 @@ impl Suppressions {
         Some(Self { comments: comments.collect() })
     }
 
-    /// Whether comments silence a test. Two can: the one on the line that the test chose, and the first one on the
-    /// construct's lines. When either names tests, only the named ones are silent.
+    /// Whether comments suppress a test. Two can: the one on the line that the test chose, and the first one on the
+    /// construct's lines. When either names tests, only the named ones are suppressed.
     pub(super) fn apply(&self, test: &str, chosen: Option<u32>, lines: RangeInclusive<u32>) -> bool {
         let chosen = chosen.and_then(|line| self.first_within(line..=line));
         let around = self.first_within(lines);
@@ -50,7 +50,8 @@ impl Suppressions {
     }
 }
 
-/// The tests that a comment names, or `None` when it is not a `nosec` comment. What is no test's name is skipped.
+/// Tests that a comment names, or `None` when it is not a `nosec` comment. Words that are not names of tests are
+/// skipped.
 fn parse(comment: &str) -> Option<Vec<&'static str>> {
     let rest = comment.split('#').skip(1).find_map(|part| part.trim_start().strip_prefix("nosec"))?;
     let mut tests: Vec<&'static str> =
@@ -64,7 +65,7 @@ fn is_list_letter(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | ',')
 }
 
-/// Bandit reads only the last name of a list whose commas have no space after them: of `B101,B102` it takes `B102`.
+/// Bandit reads only the last name of a list whose commas have no space after them: of `B101,B102` it reads `B102`.
 fn named_tests(list: &str) -> impl Iterator<Item = &'static str> {
     list.split(",,").filter_map(|names| {
         let name = names.trim_matches(',').rsplit(',').next()?;
@@ -72,7 +73,7 @@ fn named_tests(list: &str) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// An id ends where its digits end, and what follows counts as another name.
+/// An id ends where its digits end, and the rest counts as another name.
 fn last_word(name: &str) -> &str {
     let Some(digits) = name.strip_prefix(['B', 'b']) else { return name };
     let rest = digits.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -88,8 +89,8 @@ pub(super) fn tests() -> impl Iterator<Item = (&'static str, &'static str)> {
     TESTS.iter().copied().chain(blacklist::rules().map(|rule| (rule.id, rule.name)))
 }
 
-/// The ids and names of the tests that are not lists of names, which bring their own. `B001` stands for those lists,
-/// but no finding has that id.
+/// Ids and names of the tests other than the lists of names, which define their own. `B001` stands for those lists, but
+/// no finding has that id.
 const TESTS: &[(&str, &str)] = &[
     ("B001", "B001"),
     ("B101", "assert_used"),
@@ -140,9 +141,9 @@ const TESTS: &[(&str, &str)] = &[
 mod comment_tests {
     use super::*;
 
-    /// The expectations are what Bandit 1.9.4 makes of these comments.
+    /// The expectations are the results of Bandit 1.9.4 for these comments.
     #[test]
-    fn comments_name_tests_the_way_bandit_reads_them() {
+    fn comments_are_parsed_as_in_bandit() {
         let check = |comment: &str, tests: Option<&[&str]>| {
             assert_eq!(parse(comment).as_deref(), tests, "{comment}");
         };

@@ -1,4 +1,4 @@
-//! The filter in front of the call tests: most calls are told apart by one hash of their last name.
+//! Filter in front of the call tests: most calls are ruled out by one hash of the last part of their name.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::syntax::ast;
 
-/// Whether any test can have something to say about a call; `name` is the last segment of its callee.
+/// Whether any test can report a call; `name` is the last segment of its callee.
 pub(super) fn is_noteworthy(call: &ast::ExprCall, name: &str) -> bool {
     CALLEES.contains(name)
         || call.arguments.keywords.iter().any(is_noteworthy_keyword)

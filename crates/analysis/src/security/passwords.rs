@@ -1,4 +1,4 @@
-//! Passwords in the source: literal strings under names that sound like one.
+//! Passwords in the source: literal strings under names that look like a password.
 
 use menace_model::inventory::Severity::{Low, Medium};
 
@@ -17,7 +17,7 @@ pub(super) fn assignment(node: &ast::StmtAssign, report: &mut Report) {
     }
     for target in node.targets.iter().filter_map(Expr::as_subscript_expr) {
         for key in [&target.value, &target.slice] {
-            if value::string(key).is_some_and(sounds_like_password) {
+            if value::string(key).is_some_and(looks_like_password) {
                 report.add_within(string_issue(), &**key, target.range);
             }
         }
@@ -28,7 +28,7 @@ pub(super) fn assignment(node: &ast::StmtAssign, report: &mut Report) {
 pub(super) fn dictionary(node: &ast::ExprDict, report: &mut Report) {
     for item in &node.items {
         let Some(key) = &item.key else { continue };
-        if value::is_constant(&item.value) && value::string(key).is_some_and(sounds_like_password) {
+        if value::is_constant(&item.value) && value::string(key).is_some_and(looks_like_password) {
             report.add_within(string_issue(), key, node.range);
         }
     }
@@ -49,17 +49,17 @@ pub(super) fn comparison(node: &ast::ExprCompare, report: &mut Report) {
 /// B106: `connect(password="x")`.
 pub(super) fn keyword_argument(call: &Call) -> Option<Issue> {
     let keyword = call.node.arguments.keywords.iter().find(|keyword| is_hardcoded(keyword))?;
-    let issue = Issue::new("B106", Low, Medium, "the argument looks like a password in the source");
+    let issue = Issue::new("B106", Low, Medium, "argument looks like a hardcoded password");
     Some(issue.at(Some(keyword.value.start())))
 }
 
-/// Whether a keyword passes a literal string under a name that sounds like a password.
+/// Whether a keyword passes a literal string under a name that looks like a password.
 pub(super) fn is_hardcoded(keyword: &ast::Keyword) -> bool {
-    keyword.value.is_string_literal_expr() && keyword.arg.as_deref().is_some_and(sounds_like_password)
+    keyword.value.is_string_literal_expr() && keyword.arg.as_deref().is_some_and(looks_like_password)
 }
 
-/// B107: `def connect(password="x")`. Only parameters that can be passed either way are looked at, and the defaults of
-/// positional-only ones shift the rest, as they do for Bandit.
+/// B107: `def connect(password="x")`. Only positional-or-keyword parameters are checked, and the defaults of
+/// positional-only ones shift the rest, as in Bandit.
 pub(super) fn defaults(function: &ast::StmtFunctionDef, report: &mut Report) {
     let parameters = &function.parameters;
     let mut defaults =
@@ -67,28 +67,28 @@ pub(super) fn defaults(function: &ast::StmtFunctionDef, report: &mut Report) {
     let count = defaults.clone().count();
     let with_default = parameters.args.iter().skip(parameters.args.len().saturating_sub(count));
     let is_password = with_default.map_while(|parameter| Some((parameter, defaults.next()?))).any(
-        |(parameter, default)| default.is_string_literal_expr() && sounds_like_password(parameter.name()),
+        |(parameter, default)| default.is_string_literal_expr() && looks_like_password(parameter.name()),
     );
     if is_password {
-        let issue = Issue::new("B107", Low, Medium, "the default looks like a password in the source");
+        let issue = Issue::new("B107", Low, Medium, "default looks like a hardcoded password");
         report.add(issue, TextRange::new(function.name.start(), function.end()));
     }
 }
 
 fn string_issue() -> Issue {
-    Issue::new("B105", Low, Medium, "looks like a password in the source")
+    Issue::new("B105", Low, Medium, "looks like a hardcoded password")
 }
 
 fn is_named_like_password(expr: &Expr) -> bool {
     match expr {
-        Expr::Name(name) => sounds_like_password(&name.id),
-        Expr::Attribute(attribute) => sounds_like_password(&attribute.attr),
+        Expr::Name(name) => looks_like_password(&name.id),
+        Expr::Attribute(attribute) => looks_like_password(&attribute.attr),
         _ => false,
     }
 }
 
-/// Whether one of the words between underscores is a word for a secret.
-fn sounds_like_password(name: &str) -> bool {
+/// Whether one of the words between underscores means a secret.
+fn looks_like_password(name: &str) -> bool {
     let name = name.strip_suffix('\n').unwrap_or(name);
     name.split('_').any(|word| is_secret_word(word.as_bytes()))
 }
@@ -103,19 +103,19 @@ fn is_secret_word(word: &[u8]) -> bool {
     }
 }
 
-/// `password`, and what people make of it: `passwd`, `pasword`, `passsword`, `passwod`.
+/// `password` and its common misspellings: `passwd`, `pasword`, `passsword`, `passwod`.
 fn is_password_spelling(word: &[u8]) -> bool {
     let strip = |word: &[u8], letter: u8| match word {
         [first, ..] if first.to_ascii_lowercase() == letter => 1,
         _ => 0,
     };
     let Some((head, rest)) = word.split_at_checked(2) else { return false };
-    let hisses = rest.iter().take_while(|letter| letter.eq_ignore_ascii_case(&b's')).count();
-    let [w, rest @ ..] = &rest[hisses..] else { return false };
+    let s_count = rest.iter().take_while(|letter| letter.eq_ignore_ascii_case(&b's')).count();
+    let [w, rest @ ..] = &rest[s_count..] else { return false };
     let rest = &rest[strip(rest, b'o')..];
     let rest = &rest[strip(rest, b'r')..];
     head.eq_ignore_ascii_case(b"pa")
-        && hisses > 0
+        && s_count > 0
         && w.eq_ignore_ascii_case(&b'w')
         && rest.eq_ignore_ascii_case(b"d")
 }
@@ -137,7 +137,7 @@ mod tests {
             "secrete",
             "token\n",
         ] {
-            assert!(sounds_like_password(name), "{name:?}");
+            assert!(looks_like_password(name), "{name:?}");
         }
         for name in [
             "",
@@ -152,7 +152,7 @@ mod tests {
             "passw",
             "token\n\n",
         ] {
-            assert!(!sounds_like_password(name), "{name:?}");
+            assert!(!looks_like_password(name), "{name:?}");
         }
     }
 }

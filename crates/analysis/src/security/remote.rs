@@ -1,4 +1,4 @@
-//! Talking to other machines: HTTP clients, SSH, SNMP.
+//! Connections to other machines: HTTP clients, SSH, SNMP.
 
 use menace_model::inventory::Severity::{High, Low, Medium};
 
@@ -25,7 +25,7 @@ pub(super) const CALLEES: &[&str] = &[
     "UsmUserData",
 ];
 
-/// The HTTP client that a call sends a request with.
+/// HTTP client with which a call sends a request.
 enum Client {
     Requests,
     Httpx,
@@ -53,18 +53,18 @@ pub(super) fn no_certificate_check(call: &Call) -> Option<Issue> {
         .then(|| Issue::new("B501", High, High, "accepts every certificate").at(call.keyword_place("verify")))
 }
 
-/// B113: a request that can wait forever. `httpx` has a timeout of its own unless it is told to have none.
+/// B113: a request that can wait forever. `httpx` has a default timeout unless it is turned off.
 pub(super) fn no_timeout(call: &Call) -> Option<Issue> {
     let client = Client::of(call)?;
     let is_missing = matches!(client, Client::Requests) && call.keyword_value("timeout").is_none();
     (is_missing || call.keyword_is("timeout", "None"))
-        .then(|| Issue::new("B113", Medium, Low, "the request can wait forever"))
+        .then(|| Issue::new("B113", Medium, Low, "request without a timeout can wait forever"))
 }
 
 /// B601: a command that paramiko runs in a remote shell.
 pub(super) fn paramiko_command(call: &Call) -> Option<Issue> {
     (call.name() == "exec_command" && call.names.has_like("paramiko"))
-        .then(|| Issue::new("B601", Medium, Medium, "the command goes through the remote shell"))
+        .then(|| Issue::new("B601", Medium, Medium, "command runs in the remote shell"))
 }
 
 /// B507: a policy that trusts unknown hosts.
@@ -82,7 +82,7 @@ pub(super) fn unknown_host_key(call: &Call) -> Option<Issue> {
         _ => return None,
     };
     matches!(name, "AutoAddPolicy" | "WarningPolicy")
-        .then(|| Issue::new("B507", High, Medium, "trusts hosts that it has never seen"))
+        .then(|| Issue::new("B507", High, Medium, "trusts unknown host keys"))
 }
 
 /// B508: SNMP version 1 or 2.
@@ -96,5 +96,5 @@ pub(super) fn snmp_version(call: &Call) -> Option<Issue> {
 /// B509: SNMP version 3 without encryption.
 pub(super) fn snmp_without_encryption(call: &Call) -> Option<Issue> {
     (call.is("pysnmp.hlapi.UsmUserData") && call.arguments().len() < 3)
-        .then(|| Issue::new("B509", Medium, High, "SNMP without a key for encryption"))
+        .then(|| Issue::new("B509", Medium, High, "SNMP without encryption"))
 }

@@ -1,4 +1,4 @@
-//! What a test says about a construct, and the list of what all tests said about a file.
+//! Issue that a test reports for a construct, and the report of all issues in a file.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,14 @@ use menace_model::inventory::{Finding, Severity};
 use super::nosec::Suppressions;
 use crate::syntax::{Ranged, Source, TextRange, TextSize};
 
-/// A test's verdict on one construct.
+/// Result of a test for one construct.
 #[derive(Debug)]
 pub(super) struct Issue {
     pub(super) id: &'static str,
     pub(super) severity: Severity,
     pub(super) confidence: Severity,
     pub(super) message: Cow<'static, str>,
-    /// Set when the issue belongs on another line than the one on which the construct starts.
+    /// Position of the issue, if it is not on the line on which the construct starts.
     place: Option<TextSize>,
 }
 
@@ -28,14 +28,14 @@ impl Issue {
         Self { id, severity, confidence, message: message.into(), place: None }
     }
 
-    /// Moves the issue to `place`, if there is one.
+    /// Moves the issue to `place`, if it is given.
     pub(super) fn at(mut self, place: Option<TextSize>) -> Self {
         self.place = place;
         self
     }
 }
 
-/// Everything found in one file, still by offset: lines and comments matter only to files with findings.
+/// Issues of one file by offset: lines and comments are computed only for files with findings.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     entries: Vec<Entry>,
@@ -45,7 +45,7 @@ pub(super) struct Report {
 struct Entry {
     issue: Issue,
     start: TextSize,
-    /// Where a `nosec` comment silences the issue.
+    /// Range in which a `nosec` comment suppresses the issue.
     span: TextRange,
 }
 
@@ -62,12 +62,12 @@ impl Report {
         }
     }
 
-    /// Adds an issue of `node`, which comments anywhere in `span` silence.
+    /// Adds an issue of `node` that comments anywhere in `span` suppress.
     pub(super) fn add_within(&mut self, issue: Issue, node: impl Ranged, span: TextRange) {
         self.entries.push(Entry { issue, start: node.start(), span });
     }
 
-    /// The findings that no comment silences, by line and id.
+    /// Findings that no comment suppresses, by line and id.
     pub(super) fn into_findings(self, source: &Source) -> Vec<Finding> {
         if self.entries.is_empty() {
             return Vec::new();
@@ -97,7 +97,7 @@ impl Entry {
 }
 
 impl Suppressions {
-    /// The comment on the line that the test itself chose counts beside the first one within the construct.
+    /// The comment on the line that the test chose counts in addition to the first one within the construct.
     fn silence(&self, entry: &Entry, source: &Source) -> bool {
         let chosen = entry.issue.place.map(|place| source.line_of(place));
         let lines = source.first_line(entry.span)..=source.last_line(entry.span);

@@ -1,5 +1,5 @@
-//! Behaviour of the tests as data. Expectations are what Bandit 1.9.4 says about the same snippets, except where it gives
-//! up: on hostile assignments and on code that does not parse.
+//! Behaviour of the tests as data. Expectations are the results of Bandit 1.9.4 for the same snippets, except where it
+//! fails: on hostile assignments and on code that does not parse.
 
 use menace_model::inventory::Finding;
 use menace_model::inventory::Severity::{self, High, Low, Medium};
@@ -11,14 +11,14 @@ fn scan(snippet: &str) -> Vec<Finding> {
     findings(&Source::parse(snippet.to_owned()))
 }
 
-/// All findings of a snippet, by line and id.
+/// Checks all findings of a snippet, by line and id.
 fn check(snippet: &str, expected: &[(&str, u32)]) {
     let found = scan(snippet);
     let found: Vec<_> = found.iter().map(|finding| (finding.id.as_str(), finding.line)).collect();
     assert_eq!(found, expected, "{snippet}");
 }
 
-/// The levels of a snippet's only finding with an id.
+/// Checks the levels of a snippet's only finding with an id.
 fn check_levels(snippet: &str, id: &str, severity: Severity, confidence: Severity) {
     let found: Vec<_> = scan(snippet).into_iter().filter(|finding| finding.id == id).collect();
     let levels: Vec<_> = found.iter().map(|finding| (finding.severity, finding.confidence)).collect();
@@ -26,7 +26,7 @@ fn check_levels(snippet: &str, id: &str, severity: Severity, confidence: Severit
 }
 
 #[test]
-fn every_test_finds_its_construct_and_not_its_look_alike() {
+fn every_test_finds_its_construct_and_not_a_similar_one() {
     for (id, positive, look_alike) in CASES {
         let has = |snippet: &str| scan(snippet).iter().any(|finding| finding.id == *id);
         assert!(has(positive), "{id} misses {positive}");
@@ -175,7 +175,7 @@ const CASES: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
-fn aliases_hold_from_the_import_on_and_across_scopes() {
+fn aliases_apply_after_the_import_and_across_scopes() {
     check("m()\ndef f():\n    from tempfile import mktemp as m\nm()", &[("B306", 4)]);
     check("from .pickle import loads\nloads(x)", &[("B403", 1), ("B301", 2)]);
 }
@@ -202,13 +202,13 @@ fn keywords_move_the_line() {
 }
 
 #[test]
-fn a_decorated_function_is_reported_where_it_is_named() {
+fn decorated_function_is_reported_on_the_line_of_its_name() {
     check("@a\n@b(\n)\ndef f(password='x'):\n    pass", &[("B107", 4)]);
     check("async def f(password='x'): pass", &[]);
 }
 
 #[test]
-fn passwords_are_strings_under_telling_names() {
+fn passwords_are_recognised_by_name() {
     check("self.db_passwd = 'x'\nconfig['token'] = 'x'\ny = config['token']", &[("B105", 1), ("B105", 2)]);
     check("d = {\n  'password': 1,\n  'secret': f(),\n}", &[("B105", 2)]);
     check("if pwd == 'a' == 'b' or 'x' == pwd: f()", &[("B105", 1), ("B105", 1)]);
@@ -217,13 +217,13 @@ fn passwords_are_strings_under_telling_names() {
 }
 
 #[test]
-fn strings_count_unless_they_stand_alone() {
+fn strings_count_unless_they_are_statements() {
     check("'/tmp/x'\nf'/tmp/{x}'\nx = f'{y}/tmp'\nf'a/tmp'", &[("B108", 2), ("B108", 3)]);
     check("x = ('a'\n  f'{x}'\n  '/dev/shm')", &[("B108", 1)]);
 }
 
 #[test]
-fn queries_are_judged_with_the_strings_that_follow() {
+fn queries_are_checked_with_the_following_strings() {
     check("q = ('select ' +\n  x + ' from ' +\n  y + ' where')", &[("B608", 1)]);
     check("q = f'select {x}' f' from {y} '", &[("B608", 1)]);
     check_levels("c.execute('update t set x = {}'.format(y))", "B608", Medium, Medium);
@@ -270,17 +270,17 @@ fn text_is_safe_when_every_assignment_is_literal() {
 }
 
 #[test]
-fn hostile_assignments_end() {
+fn hostile_assignments_terminate() {
     let repeated = format!("import django.utils.safestring\n{}mark_safe(x)", "x = x\n".repeat(500));
     check(&repeated, &[("B703", 502)]);
     check("import django.utils.safestring\nx = (\n  x)\nmark_safe(x)", &[("B703", 4)]);
 }
 
 #[test]
-fn comments_silence() {
+fn comments_suppress_findings() {
     check("assert x  # nosec\nassert x  # nosec: assert_used\nassert x  # nosec B102", &[("B101", 3)]);
     check("x = '# nosec'; assert x", &[("B101", 1)]);
-    // The first comment on the lines of a construct decides, wherever its finding is reported.
+    // The first comment on the lines of a construct decides, independent of the line of the finding.
     check("assert x, (  # nosec B102\n  1)  # nosec", &[("B101", 1)]);
     check("f(  # nosec B101\n  password='x')  # nosec B106", &[]);
     check("f(\n  a='/tmp')  # nosec\nf(\n  a='/tmp',\n)  # nosec", &[("B108", 4)]);
@@ -290,7 +290,7 @@ fn comments_silence() {
 }
 
 #[test]
-fn broken_code_gives_what_parses() {
+fn broken_code_yields_findings_of_the_parsed_parts() {
     check("assert x\ndef (:\nimport pickle\n@", &[("B101", 1), ("B403", 3)]);
     for snippet in [
         "f(",

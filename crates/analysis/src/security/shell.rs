@@ -1,4 +1,4 @@
-//! Starting processes, with and without a shell.
+//! Process creation, with and without a shell.
 
 use menace_model::inventory::Severity::{High, Low, Medium};
 
@@ -7,7 +7,7 @@ use super::report::Issue;
 use super::value::{self, Value};
 use crate::syntax::{Expr, ast};
 
-/// The keyword that makes any call a matter of this module.
+/// Keyword argument that makes any call relevant to this module.
 pub(super) const KEYWORD: &str = "shell";
 
 const SUBPROCESS: &[&str] = &[
@@ -66,8 +66,8 @@ pub(super) fn subprocess_with_shell(call: &Call) -> Option<Issue> {
         return None;
     }
     let issue = match value::string(call.arguments().first()?) {
-        Some(_) => Issue::new("B602", Low, High, "a shell runs a fixed command, which needs none"),
-        None => Issue::new("B602", High, High, "a shell runs a command that is put together"),
+        Some(_) => Issue::new("B602", Low, High, "fixed command does not need a shell"),
+        None => Issue::new("B602", High, High, "shell runs a command that is built at run time"),
     };
     Some(issue.at(call.keyword_place(KEYWORD)))
 }
@@ -75,7 +75,7 @@ pub(super) fn subprocess_with_shell(call: &Call) -> Option<Issue> {
 /// B603: `subprocess` without a shell.
 pub(super) fn subprocess_without_shell(call: &Call) -> Option<Issue> {
     (call.is_one_of(SUBPROCESS) && !has_shell(call)).then(|| {
-        let issue = Issue::new("B603", Low, High, "starts a process, check where its arguments come from");
+        let issue = Issue::new("B603", Low, High, "starts a process; check the source of its arguments");
         issue.at(call.keyword_place(KEYWORD))
     })
 }
@@ -83,7 +83,7 @@ pub(super) fn subprocess_without_shell(call: &Call) -> Option<Issue> {
 /// B604: any other function that takes `shell=True`.
 pub(super) fn shell_keyword(call: &Call) -> Option<Issue> {
     (!call.is_one_of(SUBPROCESS) && has_shell(call)).then(|| {
-        let issue = Issue::new("B604", Medium, Low, "asks for a shell");
+        let issue = Issue::new("B604", Medium, Low, "function call with shell=True");
         issue.at(call.keyword_place(KEYWORD))
     })
 }
@@ -94,8 +94,8 @@ pub(super) fn process_with_shell(call: &Call) -> Option<Issue> {
         return None;
     }
     Some(match value::string(call.arguments().first()?) {
-        Some(_) => Issue::new("B605", Low, High, "a shell runs a fixed command, which needs none"),
-        None => Issue::new("B605", High, High, "a shell runs a command that is put together"),
+        Some(_) => Issue::new("B605", Low, High, "fixed command does not need a shell"),
+        None => Issue::new("B605", High, High, "shell runs a command that is built at run time"),
     })
 }
 
@@ -115,7 +115,7 @@ pub(super) fn partial_path(call: &Call) -> Option<Issue> {
         .then(|| Issue::new("B607", Low, High, "PATH decides which program runs"))
 }
 
-/// `/bin/ls`, `./ls`, `C:\ls` and `\\host\ls` say where they are.
+/// Whether a path contains its directory, as `/bin/ls`, `./ls`, `C:\ls` and `\\host\ls` do.
 fn is_located(path: &str) -> bool {
     match path.as_bytes() {
         [b'/' | b'\\' | b'.', ..] => true,
@@ -126,7 +126,7 @@ fn is_located(path: &str) -> bool {
 
 const WILDCARD_COMMANDS: &[&str] = &["chown", "chmod", "tar", "rsync"];
 
-/// B609: commands that take file names for options, with a `*` that a file's name can exploit.
+/// B609: commands with a `*` whose matching file names can be taken for options.
 pub(super) fn wildcard(call: &Call) -> Option<Issue> {
     let in_shell =
         call.is_one_of(WITH_SHELL) || call.is_one_of(SUBPROCESS) && call.keyword_is(KEYWORD, "True");
@@ -141,12 +141,12 @@ pub(super) fn wildcard(call: &Call) -> Option<Issue> {
         _ => return None,
     };
     (command.contains('*') && WILDCARD_COMMANDS.iter().any(|name| command.contains(name))).then(|| {
-        let issue = Issue::new("B609", High, Medium, "a file's name can become an option where * stands");
+        let issue = Issue::new("B609", High, Medium, "a file name that matches * can be taken for an option");
         issue.at(call.keyword_place(KEYWORD))
     })
 }
 
-/// The spelling of a list's element; an attribute inside a list has none.
+/// Text of a list element; an attribute inside a list has none.
 fn literal_text(expr: &Expr) -> Option<&str> {
     match expr {
         Expr::Attribute(_) => None,

@@ -1,4 +1,4 @@
-//! SQL that is put together from text.
+//! SQL that is built from strings.
 
 use menace_model::inventory::Severity::{Low, Medium};
 
@@ -8,11 +8,12 @@ use super::strings;
 use super::value;
 use crate::syntax::{Expr, TextRange, ast};
 
-/// A longer chain of additions is looked at operand by operand: each of its strings would be read once for every other.
+/// Longest chain of operands that is checked as a whole. A longer one is checked operand by operand, since each of its
+/// strings would be read once for every other.
 const MAX_OPERANDS: usize = 256;
 
-/// B608 for operators: `"select ... from " + table`, `"... %s" % table`. Every string operand is judged together with
-/// the strings outside of its own operation, which for additions means those that follow.
+/// B608 for operators: `"select ... from " + table`, `"... %s" % table`. Every string operand is checked together with
+/// the strings outside of its own operation, which for additions are the following ones.
 pub(super) fn concatenation(root: &ast::ExprBinOp, ancestors: &[Ancestor], report: &mut Report) {
     if matches!(ancestors.last(), Some(Ancestor::Expression(Expr::BinOp(_)))) {
         return;
@@ -84,7 +85,7 @@ pub(super) fn method(node: &ast::ExprAttribute, ancestors: &[Ancestor], report: 
     }
 }
 
-/// B608 for f-strings, judged by all of their text at once, and the tests of plain strings for each piece of text.
+/// B608 for f-strings, checked by their whole text, and the tests of plain strings for each piece of text.
 /// Python before 3.12 gives all pieces the position of the whole.
 pub(super) fn f_string(node: &ast::ExprFString, ancestors: &[Ancestor], report: &mut Report) {
     let mut statement = String::new();
@@ -116,10 +117,10 @@ pub(super) fn f_string(node: &ast::ExprFString, ancestors: &[Ancestor], report: 
 
 fn issue(is_executed: bool) -> Issue {
     let confidence = if is_executed { Medium } else { Low };
-    Issue::new("B608", Medium, confidence, "SQL put together from text can be injected into")
+    Issue::new("B608", Medium, confidence, "SQL built from strings allows injection")
 }
 
-/// Whether text goes straight into `execute` or `executemany`.
+/// Whether text is passed directly to `execute` or `executemany`.
 fn is_executed(parent: Option<&Ancestor>) -> bool {
     let Some(Ancestor::Expression(Expr::Call(call))) = parent else { return false };
     let name = match &*call.func {
@@ -130,7 +131,7 @@ fn is_executed(parent: Option<&Ancestor>) -> bool {
     matches!(name, "execute" | "executemany")
 }
 
-/// Whether text reads like a query: `select … from`, `delete from`, `insert into … values` or `update … set`.
+/// Whether text looks like a query: `select … from`, `delete from`, `insert into … values` or `update … set`.
 fn is_sql(text: &str) -> bool {
     if text.len() < "update set ".len() {
         return false;
@@ -145,19 +146,19 @@ fn is_sql(text: &str) -> bool {
         })
 }
 
-/// What follows each occurrence of a word, in any case.
+/// Text after each occurrence of a word, ignoring case.
 fn after<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     let length = word.len();
     let first = word.as_bytes().first().copied().unwrap_or_default();
     let starts = text.bytes().enumerate().filter(move |(_, byte)| byte.to_ascii_lowercase() == first);
     starts.filter_map(move |(start, _)| {
         let found = text.as_bytes().get(start..start + length)?;
-        // The word is ASCII, so where it ends a character ends.
+        // The word is ASCII, so its end is a character boundary.
         found.eq_ignore_ascii_case(word.as_bytes()).then(|| &text[start + length..])
     })
 }
 
-/// What follows `word` and a space, when spaces and that are next.
+/// Text after spaces, `word` and a space, if `text` starts with them.
 fn spaced_word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let trimmed = text.trim_start_matches(is_space);
     let found = trimmed.len() < text.len()
@@ -170,7 +171,7 @@ fn starts_with_space(text: &str) -> bool {
     text.starts_with(is_space)
 }
 
-/// Python's idea of white space includes the four ASCII separators.
+/// Python's definition of white space includes the four ASCII separators.
 fn is_space(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\u{1c}'..='\u{1f}')
 }
@@ -180,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn queries_are_told_from_prose() {
+    fn queries_are_distinguished_from_prose() {
         for text in [
             "SELECT a FROM b ",
             "select\nfrom\n",

@@ -1,4 +1,4 @@
-//! Statements that hide failures: assertions that vanish under `-O`, handlers that swallow everything.
+//! Statements that hide failures: assertions that `-O` removes, handlers that swallow every exception.
 
 use menace_model::inventory::Severity::{High, Low};
 
@@ -7,7 +7,7 @@ use crate::syntax::{Expr, Stmt, ast};
 
 /// B101: every `assert`.
 pub(super) fn assert(node: &ast::StmtAssert, report: &mut Report) {
-    report.add(Issue::new("B101", Low, High, "assert does nothing in optimised runs"), node);
+    report.add(Issue::new("B101", Low, High, "assert is removed in optimised runs (-O)"), node);
 }
 
 /// B110 and B112: `except:` or `except Exception:` with nothing but `pass` or `continue`.

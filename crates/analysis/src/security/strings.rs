@@ -1,4 +1,4 @@
-//! Strings that are findings wherever they stand: an address for all interfaces, a path in a shared directory.
+//! Strings that are findings in any context: an address for all interfaces, a path in a shared directory.
 
 use menace_model::inventory::Severity::Medium;
 
@@ -9,7 +9,7 @@ const SHARED_DIRECTORIES: &[&str] = &["/tmp", "/var/tmp", "/dev/shm"];
 /// B104 and B108.
 pub(super) fn check(text: &str) -> Option<Issue> {
     if text.starts_with('/') && SHARED_DIRECTORIES.iter().any(|directory| text.starts_with(directory)) {
-        return Some(Issue::new("B108", Medium, Medium, "path in a directory that others can write"));
+        return Some(Issue::new("B108", Medium, Medium, "path in a directory that other users can write to"));
     }
     (text == "0.0.0.0").then(|| Issue::new("B104", Medium, Medium, "address of all interfaces"))
 }

@@ -1,4 +1,4 @@
-//! TLS versions that are broken.
+//! Broken TLS versions.
 
 use menace_model::inventory::Severity::{High, Low, Medium};
 
@@ -9,7 +9,7 @@ use crate::syntax::{Expr, Ranged, TextRange, ast};
 
 pub(super) const CALLEES: &[&str] = &["wrap_socket"];
 
-/// The keywords that choose a version.
+/// Keywords that select a version.
 pub(super) const KEYWORDS: &[&str] = &["method", "ssl_version"];
 
 const BAD_VERSIONS: &[&str] = &[
@@ -24,7 +24,7 @@ const BAD_VERSIONS: &[&str] = &[
     "TLSv1_1_METHOD",
 ];
 
-/// B502: a broken version asked for by name.
+/// B502: a broken version selected by name.
 pub(super) fn bad_version(call: &Call) -> Option<Issue> {
     let (keywords, level) = match call.qualified.as_ref() {
         "ssl.wrap_socket" => (&["ssl_version"][..], High),
@@ -40,10 +40,10 @@ pub(super) fn bad_version(call: &Call) -> Option<Issue> {
         return None;
     }
     let place = keywords.iter().find_map(|keyword| call.keyword_place(keyword));
-    Some(Issue::new("B502", level, level, "this TLS version is broken").at(place))
+    Some(Issue::new("B502", level, level, "broken TLS version").at(place))
 }
 
-/// B504: `ssl.wrap_socket` that leaves the version to its default.
+/// B504: `ssl.wrap_socket` with the default version.
 pub(super) fn no_version(call: &Call) -> Option<Issue> {
     (call.is("ssl.wrap_socket") && call.keyword_value("ssl_version").is_none()).then(|| {
         let issue = Issue::new("B504", Low, Medium, "the default allows broken TLS versions");

@@ -1,4 +1,4 @@
-//! What an argument says without running anything: literals, and the bare spelling of names and attributes.
+//! Static values of arguments: literals, and the spelling of names and attributes.
 
 use crate::syntax::{Expr, ast};
 
@@ -10,12 +10,12 @@ pub(super) enum Value<'a> {
     Integer(&'a ast::Int),
     Float(f64),
     List(&'a [Expr]),
-    /// Known to be something, but nothing that a test compares with.
+    /// A value that no test compares with.
     Other,
 }
 
 impl<'a> Value<'a> {
-    /// Reads an expression; a call or an operation has no value.
+    /// Value of an expression; a call or an operation has none.
     pub(super) fn of(expr: &'a Expr) -> Option<Self> {
         let value = match expr {
             Expr::Attribute(attribute) => Self::Text(attribute.attr.as_str()),

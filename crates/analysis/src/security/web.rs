@@ -10,12 +10,12 @@ use crate::syntax::{Expr, ast};
 
 pub(super) const CALLEES: &[&str] = &["run", "Environment", "Template", "Markup"];
 
-/// B201: a Flask application with its debugger on.
+/// B201: a Flask application with its debugger enabled.
 pub(super) fn flask_debug(call: &Call) -> Option<Issue> {
     let is_debugged =
         call.qualified.ends_with(".run") && call.keyword_is("debug", "True") && call.names.has_like("flask");
     is_debugged.then(|| {
-        Issue::new("B201", High, Medium, "Flask's debugger runs any code for anyone")
+        Issue::new("B201", High, Medium, "Flask's debugger lets clients run arbitrary code")
             .at(call.keyword_place("debug"))
     })
 }
@@ -73,9 +73,9 @@ pub(super) fn mako_template(call: &Call) -> Option<Issue> {
         .then(|| Issue::new("B702", Medium, High, "Mako escapes nothing by default"))
 }
 
-/// B704: `Markup` of anything but a literal.
+/// B704: `Markup` of an expression other than a literal.
 pub(super) fn markup(call: &Call) -> Option<Issue> {
     let text = call.arguments().first()?;
     (call.is_one_of(&["markupsafe.Markup", "flask.Markup"]) && !value::is_constant(text))
-        .then(|| Issue::new("B704", Medium, High, "Markup is not escaped and can carry scripts"))
+        .then(|| Issue::new("B704", Medium, High, "Markup is not escaped and can contain scripts"))
 }

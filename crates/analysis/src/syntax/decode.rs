@@ -1,20 +1,20 @@
-//! From bytes to text, the way Python decides it: byte order mark, then the encoding comment, then UTF-8.
+//! Decoding of bytes to text in Python's order: byte order mark, then the encoding comment, then UTF-8.
 
 use std::borrow::Cow;
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 use thiserror::Error;
 
-/// Why a file's bytes are no text.
+/// Failure to decode a file exactly.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub(crate) enum DecodeError {
-    #[error("declares the unknown encoding {0:?}; its other bytes were read as latin-1")]
+    #[error("unknown encoding {0:?}; the file was decoded as latin-1")]
     UnknownEncoding(String),
-    #[error("is not valid {0}; the bytes in question were replaced")]
+    #[error("not valid {0}; invalid bytes were replaced")]
     Malformed(&'static str),
 }
 
-/// Decodes a file. The text is always there; the error says what had to be guessed or replaced.
+/// Decodes a file. A text is always returned; the error states what was guessed or replaced.
 pub(crate) fn decode(bytes: Vec<u8>) -> (String, Option<DecodeError>) {
     if let Some((encoding, bom_length)) = Encoding::for_bom(&bytes) {
         return decode_with(encoding, &bytes[bom_length..]);
@@ -76,7 +76,7 @@ fn encoding_in_comment(line: &[u8]) -> Option<String> {
     (!label.is_empty()).then_some(label)
 }
 
-/// Python spells encodings in more ways than the WHATWG labels know: `latin_1`, `utf8`, `cp1251`, `euc_jp`.
+/// Python accepts more spellings of encodings than the WHATWG labels: `latin_1`, `utf8`, `cp1251`, `euc_jp`.
 fn encoding_for_python(label: &str) -> Option<&'static Encoding> {
     let normalised = label.to_ascii_lowercase().replace('_', "-");
     let stripped = ["-unix", "-dos", "-mac", "-sig"]
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_and_comments_choose_the_encoding() {
+    fn byte_order_marks_and_comments_select_the_encoding() {
         check(b"\xef\xbb\xbfx = 1", "x = 1", None);
         check(b"\xff\xfex\x00", "x", None);
         check(b"# -*- coding: latin-1 -*-\n'\xe9'", "# -*- coding: latin-1 -*-\n'é'", None);
@@ -120,12 +120,12 @@ mod tests {
     }
 
     #[test]
-    fn a_declaration_after_code_does_not_count() {
+    fn declaration_after_code_is_ignored() {
         check(b"x = 1\n# coding: nonsense\n", "x = 1\n# coding: nonsense\n", None);
     }
 
     #[test]
-    fn what_is_wrong_is_said_and_the_text_is_there() {
+    fn errors_are_reported_with_a_decoded_text() {
         check(b"'\xff'", "'\u{fffd}'", Some(DecodeError::Malformed("UTF-8")));
         check(
             b"# coding: klingon\n1",

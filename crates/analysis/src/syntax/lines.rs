@@ -1,8 +1,8 @@
-//! From byte offsets to line numbers.
+//! Conversion of byte offsets to line numbers.
 
 use super::TextSize;
 
-/// Where each line starts. `\n`, `\r\n` and a lone `\r` end a line, as they do for Python.
+/// Start of each line. `\n`, `\r\n` and a lone `\r` end a line, as they do for Python.
 #[derive(Debug)]
 pub(crate) struct LineIndex {
     starts: Vec<u32>,
@@ -17,7 +17,7 @@ impl LineIndex {
             let is_half_of_a_pair = bytes[index] == b'\r' && bytes.get(index + 1) == Some(&b'\n');
             if !is_half_of_a_pair {
                 starts.push(
-                    u32::try_from(index + 1).expect("sources above 4 GiB are refused when they are read"),
+                    u32::try_from(index + 1).expect("sources above 4 GiB are rejected when they are read"),
                 );
             }
         }
@@ -30,7 +30,7 @@ impl LineIndex {
         u32::try_from(line).expect("there are no more lines than bytes")
     }
 
-    /// Lines in the file as editors count them: a final line end starts no further line.
+    /// Number of lines as editors count them: a final line end does not start another line.
     pub(crate) fn count(&self, text: &str) -> u32 {
         let started = u32::try_from(self.starts.len()).expect("there are no more lines than bytes");
         if text.is_empty() || text.ends_with(['\n', '\r']) { started - 1 } else { started }

@@ -1,7 +1,7 @@
 //! Python source as text, lines, tokens and tree.
 //!
-//! The only module that names the parser's crates: their API is internal to ruff and pinned exactly, so a new
-//! version is a change in here.
+//! The only module that names the parser's crates: their API is internal to ruff and pinned exactly, so an upgrade
+//! changes only this module.
 
 mod decode;
 mod lines;

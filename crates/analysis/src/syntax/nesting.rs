@@ -1,21 +1,22 @@
-//! An upper bound on how deep a file's tree can get, before anything recursive runs on it.
+//! Upper bound on the depth of a file's tree, computed before recursive code runs on it.
 //!
-//! The parser grows its stack on the heap, but walking and dropping a tree recurse on ours. A file of 10 MB of `-`
-//! is a tree of ten million levels. Since no tree is deeper than its file has bytes, only large files need a look.
+//! The parser grows its stack on the heap, but walking and dropping a tree recurse on the thread's stack. A file of
+//! 10 MB of `-` is a tree of ten million levels. Since no tree is deeper than its file has bytes, only large files are
+//! checked.
 
-/// Deeper files are not parsed.
+/// Largest nesting that is parsed.
 pub(crate) const MAX_NESTING: usize = 150_000;
 
-/// The stack that a thread needs to walk a tree of [`MAX_NESTING`] levels, 7 KiB a level. That it is
-/// enough in a debug build is tested with the deepest trees there can be; pages that are not used cost nothing.
+/// Stack that a thread needs to walk a tree of [`MAX_NESTING`] levels, 7 KiB per level. A test with the deepest
+/// possible trees checks that it is enough in a debug build; unused pages cost nothing.
 pub(crate) const STACK_BYTES: usize = 1024 * 1024 * 1024;
 
 pub(crate) fn is_too_deep(text: &str) -> bool {
     text.len() > MAX_NESTING && bound(text.as_bytes()) > MAX_NESTING
 }
 
-/// Counts what can deepen a tree: each operator, dot, bracket and word of the current element of every open bracket,
-/// and the indentation. A comma or a new statement starts a new element, so long flat lists stay shallow.
+/// Counts the tokens that can deepen a tree: each operator, dot, bracket and word of the current element of every open
+/// bracket, and the indentation. A comma or a new statement starts a new element, so long flat lists stay shallow.
 fn bound(bytes: &[u8]) -> usize {
     let mut open_elements: Vec<usize> = Vec::new();
     let mut element = 0;
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_chain_counts_its_links() {
+    fn chains_of_every_kind_count_their_links() {
         for link in
             ["-", "not ", "(", "[", "f(x)(", "a.", "a+", "lambda:", "a if b else ", "()", "[0]", "{1:"]
         {
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deep_bomb_is_refused_without_a_crash() {
+    fn extreme_nesting_is_rejected_without_a_crash() {
         let source = super::super::Source::parse("-".repeat(10_000_000));
         assert!(!source.is_valid());
         assert_eq!(source.errors().len(), 1);

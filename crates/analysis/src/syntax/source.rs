@@ -7,7 +7,7 @@ use ruff_python_parser::{Parsed, parse_unchecked_source};
 use super::nesting::{self, MAX_NESTING};
 use super::{LineIndex, Ranged, Stmt, TextRange, TextSize};
 
-/// A file's text with its tokens and its tree. Broken Python yields errors and whatever does parse.
+/// Text of a file with its tokens and its tree. Broken Python yields errors and a partial tree.
 pub(crate) struct Source {
     text: String,
     lines: LineIndex,
@@ -62,7 +62,7 @@ impl Source {
         &self.lines
     }
 
-    /// Whether all of it parsed.
+    /// Whether the whole file parsed.
     pub(crate) fn is_valid(&self) -> bool {
         !self.too_deep && self.parsed.has_valid_syntax()
     }
@@ -70,7 +70,7 @@ impl Source {
     /// Syntax errors as (line, message).
     pub(crate) fn errors(&self) -> Vec<(u32, String)> {
         if self.too_deep {
-            return vec![(1, format!("nests more than {MAX_NESTING} levels deep, not parsed"))];
+            return vec![(1, format!("nested more than {MAX_NESTING} levels deep, not parsed"))];
         }
         self.parsed
             .errors()

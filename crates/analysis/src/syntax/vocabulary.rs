@@ -1,7 +1,7 @@
-//! The words of a file: every distinct token text, numbered by first appearance.
+//! Vocabulary of a file: every distinct token text, numbered by first appearance.
 //!
-//! Entropy and fingerprint both ask which tokens are the same. Hashing texts is most of that work, so it is done once;
-//! operators and keywords, two of three tokens, are known by their kind and not hashed at all.
+//! Entropy and fingerprint both need to know which tokens are equal. Hashing texts is most of that work, so it is done
+//! once; operators and keywords, two of three tokens, are identified by their kind and not hashed.
 
 use std::hash::{Hash, Hasher};
 
@@ -22,8 +22,8 @@ pub(crate) struct Word {
     pub(crate) count: u32,
 }
 
-/// The words and, in order, the tokens made of them. Comments, layout and the end are no tokens here, but the ends of
-/// statements and blocks are, with the word [`Vocabulary::LAYOUT`].
+/// Words and, in order, the tokens that consist of them. Comments, layout and the end of the file are left out, but the
+/// ends of statements and blocks are tokens, with the word [`Vocabulary::LAYOUT`].
 #[derive(Debug)]
 pub(crate) struct Vocabulary {
     pub(crate) words: Vec<Word>,
@@ -51,7 +51,7 @@ impl Vocabulary {
 }
 
 struct Builder {
-    /// A collision of 64 bits among the texts of one file is not a concern.
+    /// Words by the hash of their text. Collisions of 64 bits within one file are negligible.
     by_hash: FxHashMap<u64, u32>,
     by_kind: [u32; 256],
     vocabulary: Vocabulary,

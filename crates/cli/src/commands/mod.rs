@@ -36,66 +36,89 @@ pub(crate) use sandbox::BenchError;
 pub(crate) use up::SUPERVISOR;
 pub(crate) use usage::UsageError;
 
-use clap::CommandFactory;
-
-use crate::arguments::{Arguments, Command};
+use crate::arguments::{AdminCommand, Command, LabCommand};
 use crate::configuration::Configuration;
 use crate::exit::Exit;
+use crate::{help, terminal};
 
 /// Runs a command to its end.
 pub(crate) fn run(command: Command, configuration: &Configuration) -> anyhow::Result<Exit> {
     match command {
-        Command::Init => init::run(configuration),
-        Command::Doctor(output) => doctor::run(configuration, output.json),
-        Command::Config { pattern, changed, output } => {
-            config::run(configuration, pattern.as_deref(), changed, output.json)
-        }
         Command::Scan { repository, dependencies: Some(module), output, .. } => {
             dependencies::run(configuration, &repository, &module, output.json)
         }
         Command::Scan { repository, top, output, .. } => {
             scan::run(configuration, &repository, top, output.json)
         }
-        Command::Orphans { repository, output } => orphans::run(configuration, &repository, output.json),
-        Command::Map { repository, grouping, output } => {
-            map::run(configuration, &repository, &grouping, output.json)
-        }
-        Command::Presets(command) => presets::run(&command),
         Command::Run(arguments) => run::run(configuration, &arguments),
         Command::Auto(arguments) => auto::run(configuration, &arguments),
-        Command::RunComplete(arguments) => auto::run_complete(configuration, arguments),
-        Command::Patches(command) => patches::run(configuration, &command),
-        Command::Replay { call, output } => replay::run(configuration, &call, output.json),
         Command::Show(arguments) => show::run(configuration, &arguments),
-        Command::Workflows(command) => workflows::run(configuration, &command),
-        Command::SelfTest(arguments) => self_test::run(configuration, &arguments),
-        Command::RunScenarios(arguments) => workflows::run_scenarios(configuration, &arguments),
-        Command::SimulateTemporalTrajectory(arguments) => workflows::trajectory(configuration, &arguments),
-        Command::Roi(command) => roi::run(configuration, &command),
-        Command::RankScenarios(arguments) => roi::rank_scenarios(&arguments),
-        Command::RankSynergy(arguments) => roi::rank_synergy(&arguments),
-        Command::RankScenarioSynergy(arguments) => roi::rank_scenario_synergy(&arguments),
-        Command::SynergyMetrics(arguments) => roi::synergy_metrics(configuration, &arguments),
-        Command::Synergy(command) => roi::synergy(configuration, &command),
-        Command::SynergyExporter(arguments) => exporters::export(configuration, &arguments),
-        Command::SynergyTrainer(arguments) => exporters::train(configuration, &arguments),
-        Command::SynergyTools => exporters::tools(configuration),
-        Command::SynergyDashboard(arguments) => dashboard::of_synergy(configuration, &arguments),
-        Command::Audit(command) => audit::run(configuration, &command),
-        Command::Recovery(arguments) => auto::show_recovery(configuration, &arguments),
-        Command::Truth(command) => roi::truth(configuration, &command),
-        Command::Memory(command) => memory::run(configuration, &command),
+        Command::Replay { call, output } => replay::run(configuration, &call, output.json),
+        Command::Patches(command) => patches::run(configuration, &command),
         Command::Sandbox(command) => sandbox::run(configuration, command),
-        Command::Dashboard(arguments) => dashboard::run(configuration, &arguments),
         Command::Serve(arguments) => service::serve(configuration, &arguments),
-        Command::Up(arguments) => up::run(configuration, &arguments),
-        Command::Keys(command) => service::keys(configuration, &command),
         Command::Mcp(arguments) => service::mcp(configuration, &arguments),
-        Command::CheckResources(output) => resources::check_resources(configuration, output.json),
-        Command::InstallAutopurge(arguments) => resources::install_autopurge(configuration, &arguments),
-        Command::Keep(arguments) => service::keep(configuration, &arguments),
+        Command::Keys(command) => service::keys(configuration, &command),
+        Command::Init => init::run(configuration),
+        Command::Doctor(output) => doctor::run(configuration, output.json),
+        Command::Config { pattern, changed, output } => {
+            config::run(configuration, pattern.as_deref(), changed, output.json)
+        }
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Arguments::command(), "menace", &mut std::io::stdout());
+            terminal::print_bytes(&help::completions(shell))?;
+            Ok(Exit::Done)
+        }
+        Command::Lab(command) | Command::LabAlias(command) => lab(command, configuration),
+        Command::Admin(command) | Command::AdminAlias(command) => admin(command, configuration),
+        Command::Help { topic } => {
+            terminal::print(&help::of_topic(&topic)?)?;
+            Ok(Exit::Done)
+        }
+        Command::Keep(arguments) => service::keep(configuration, &arguments),
+    }
+}
+
+fn lab(command: LabCommand, configuration: &Configuration) -> anyhow::Result<Exit> {
+    match command {
+        LabCommand::Orphans { repository, output } => orphans::run(configuration, &repository, output.json),
+        LabCommand::Map { repository, grouping, output } => {
+            map::run(configuration, &repository, &grouping, output.json)
+        }
+        LabCommand::Presets(command) => presets::run(&command),
+        LabCommand::SelfTest(arguments) => self_test::run(configuration, &arguments),
+        LabCommand::Workflows(command) => workflows::run(configuration, &command),
+        LabCommand::RunScenarios(arguments) => workflows::run_scenarios(configuration, &arguments),
+        LabCommand::SimulateTemporalTrajectory(arguments) => workflows::trajectory(configuration, &arguments),
+        LabCommand::RunComplete(arguments) => auto::run_complete(configuration, arguments),
+        LabCommand::Roi(command) => roi::run(configuration, &command),
+        LabCommand::RankScenarios(arguments) => roi::rank_scenarios(&arguments),
+        LabCommand::RankSynergy(arguments) => roi::rank_synergy(&arguments),
+        LabCommand::RankScenarioSynergy(arguments) => roi::rank_scenario_synergy(&arguments),
+        LabCommand::SynergyMetrics(arguments) => roi::synergy_metrics(configuration, &arguments),
+        LabCommand::Synergy(command) => roi::synergy(configuration, &command),
+        LabCommand::SynergyDashboard(arguments) => dashboard::of_synergy(configuration, &arguments),
+        LabCommand::Truth(command) => roi::truth(configuration, &command),
+        LabCommand::Memory(command) => memory::run(configuration, &command),
+        LabCommand::Dashboard(arguments) => dashboard::run(configuration, &arguments),
+    }
+}
+
+fn admin(command: AdminCommand, configuration: &Configuration) -> anyhow::Result<Exit> {
+    match command {
+        AdminCommand::Up(arguments) => up::run(configuration, &arguments),
+        AdminCommand::Audit(command) => audit::run(configuration, &command),
+        AdminCommand::Recovery(arguments) => auto::show_recovery(configuration, &arguments),
+        AdminCommand::Cleanup(arguments) => {
+            let scope = if arguments.stale_only { Scope::Stale } else { Scope::All };
+            clean_up(configuration, scope, arguments.output.json)
+        }
+        AdminCommand::CheckResources(output) => resources::check_resources(configuration, output.json),
+        AdminCommand::InstallAutopurge(arguments) => resources::install_autopurge(configuration, &arguments),
+        AdminCommand::SynergyExporter(arguments) => exporters::export(configuration, &arguments),
+        AdminCommand::SynergyTrainer(arguments) => exporters::train(configuration, &arguments),
+        AdminCommand::SynergyTools => exporters::tools(configuration),
+        AdminCommand::Man { directory } => {
+            help::man_pages(&directory)?;
             Ok(Exit::Done)
         }
     }

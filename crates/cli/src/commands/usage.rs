@@ -5,6 +5,9 @@ use thiserror::Error;
 /// What is wrong with the arguments of a command.
 #[derive(Debug, Error)]
 pub(crate) enum UsageError {
+    /// `menace help` of an unknown command.
+    #[error("no help topic '{0}'\nhint: use a command such as 'run' or 'sandbox run', or 'settings'")]
+    NoHelpTopic(String),
     /// No key has this name.
     #[error("there is no key {0:?} that could be taken back\nhint: menace keys list shows them")]
     NoSuchKey(String),

@@ -38,6 +38,7 @@ impl Args for SettingFlags {
                 .aliases(aliases(declaration))
                 .help(format!("{} [{}]", declaration.help(), declaration.env))
                 .help_heading(group)
+                .hide(true)
                 .global(true);
             if !declaration.is_switch {
                 return command.arg(argument.action(ArgAction::Set).value_name("VALUE"));

@@ -38,6 +38,12 @@ pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     unless_broken_pipe(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
+/// Prints bytes to stdout as they are.
+pub(crate) fn print_bytes(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    unless_broken_pipe(stdout.write_all(bytes).and_then(|()| stdout.flush()))
+}
+
 /// Prints one JSON document to stdout.
 pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut stdout = io::BufWriter::with_capacity(1 << 16, io::stdout().lock());

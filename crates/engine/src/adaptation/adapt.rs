@@ -1,4 +1,4 @@
-//! What is done to presets once it is known what a trend calls for.
+//! Application of adjustments to presets.
 
 use std::fmt;
 
@@ -10,93 +10,93 @@ use super::heuristics::Heuristics;
 use super::keys::{KEYS, Key, moved};
 use super::trend::Trend;
 
-/// Somebody who decides what a trend calls for.
+/// A source of adjustments: fixed rules, or a learned policy.
 pub trait Adapt {
-    /// What it calls for.
+    /// Adjustments for the next cycle.
     fn moves(&mut self, trend: &Trend) -> Moves;
 }
 
-/// How far something is moved from what a preset says, and why.
+/// Distance of an aspect from the value in the preset, with the reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Move {
-    /// Notches: more is more room for calls, or more threats to them.
+    /// Number of notches; positive means looser limits for calls, or more threats.
     pub notches: i32,
-    /// With the figures.
+    /// Reason, with the measured values.
     pub why: String,
 }
 
-/// What a trend calls for.
+/// Adjustments for the next cycle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moves {
     /// CPU, memory and bandwidth.
     pub resources: Move,
     /// Latency and bandwidth.
     pub network: Move,
-    /// Hostile and wrong calls.
+    /// Hostile and misuse calls.
     pub threats: Move,
-    /// Whether the trend said enough to decide anything, be it to leave everything as it is.
+    /// Whether the history was sufficient for a decision, including the decision to change nothing.
     pub is_decided: bool,
 }
 
-/// A value that is no longer what the preset said.
+/// Change of one preset value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Decision {
-    /// The name of the preset.
+    /// Name of the preset.
     pub preset: String,
-    /// The key.
+    /// Key of the value.
     pub key: &'static str,
-    /// What it said.
+    /// Value in the preset.
     pub before: Value,
-    /// What it says now.
+    /// Adapted value.
     pub after: Value,
-    /// With the figures.
+    /// Reason, with the measured values.
     pub why: String,
 }
 
 impl fmt::Display for Decision {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (before, after) = (plain(&self.before), plain(&self.after));
+        let (before, after) = (display_value(&self.before), display_value(&self.after));
         write!(formatter, "{} {} {before} → {after}: {}", self.preset, self.key, self.why)
     }
 }
 
-fn plain(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What calls can have at most.
+/// Resources of this machine, an upper bound for the limits of calls.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Machine {
-    /// Its cores.
+    /// Number of cores.
     pub cpus: f64,
-    /// Its memory, in bytes.
+    /// Memory in bytes.
     pub memory: f64,
 }
 
 /// Presets for the next cycle.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adapted {
-    /// As many as there were, in their order.
+    /// All presets, in their original order.
     pub presets: Vec<Preset>,
-    /// What is different.
+    /// Values that were changed.
     pub decisions: Vec<Decision>,
-    /// What was seen, also if nothing is different.
+    /// Observations about the history, also if nothing was changed.
     pub seen: Vec<String>,
-    /// Whether the trend said enough to decide anything.
+    /// Whether the history was sufficient for a decision.
     pub is_decided: bool,
 }
 
-/// Adapts presets by rules.
+/// Adapts presets with the fixed rules.
 pub fn adapt(presets: Vec<Preset>, trend: &Trend, machine: &Machine) -> Adapted {
     adapt_by(&mut Heuristics, presets, trend, machine)
 }
 
-/// Adapts presets as somebody decides. What others are compared with stays as it is, and so does what a preset does not say.
+/// Adapts presets with the adjustments of `decider`. The baseline preset and keys that a preset does not set stay unchanged.
 pub fn adapt_by(decider: &mut dyn Adapt, presets: Vec<Preset>, trend: &Trend, machine: &Machine) -> Adapted {
     let moves = decider.moves(trend);
     let mut decisions = Vec::new();
     let presets =
-        presets.into_iter().map(|preset| changed(preset, &moves, machine, &mut decisions)).collect();
+        presets.into_iter().map(|preset| adapt_preset(preset, &moves, machine, &mut decisions)).collect();
     let mut seen: Vec<String> = [&moves.resources, &moves.network, &moves.threats]
         .into_iter()
         .map(|one| one.why.clone())
@@ -107,22 +107,22 @@ pub fn adapt_by(decider: &mut dyn Adapt, presets: Vec<Preset>, trend: &Trend, ma
     Adapted { presets, decisions, seen, is_decided: moves.is_decided }
 }
 
-fn changed(preset: Preset, moves: &Moves, machine: &Machine, decisions: &mut Vec<Decision>) -> Preset {
+fn adapt_preset(preset: Preset, moves: &Moves, machine: &Machine, decisions: &mut Vec<Decision>) -> Preset {
     if preset.is_baseline() {
         return preset;
     }
-    let made: Vec<Decision> = KEYS.iter().filter_map(|key| decided(&preset, key, moves, machine)).collect();
+    let made: Vec<Decision> = KEYS.iter().filter_map(|key| decide(&preset, key, moves, machine)).collect();
     let mut values = preset.values().clone();
     for decision in &made {
         values.insert(decision.key.to_owned(), decision.after.clone());
     }
-    // What is no preset any more would be our mistake, and must not end a loop.
-    let Ok(changed) = Preset::new(values) else { return preset };
+    // An invalid result would be a bug of menace and must not end the run.
+    let Ok(adapted) = Preset::new(values) else { return preset };
     decisions.extend(made);
-    changed
+    adapted
 }
 
-fn decided(preset: &Preset, key: &Key, moves: &Moves, machine: &Machine) -> Option<Decision> {
+fn decide(preset: &Preset, key: &Key, moves: &Moves, machine: &Machine) -> Option<Decision> {
     let reasons: Vec<&Move> = key.reasons(moves).into_iter().filter(|one| one.notches != 0).collect();
     let notches = reasons.iter().map(|one| one.notches).sum();
     let after = moved(preset, key, notches, machine)?;

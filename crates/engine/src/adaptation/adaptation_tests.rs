@@ -23,7 +23,7 @@ fn preset(values: &Value) -> Preset {
     Preset::new(values.as_object().unwrap().clone()).unwrap()
 }
 
-/// A preset with one key, adapted; what the key says then.
+/// Adapts a preset with one key and returns the new value of the key.
 fn adapted(key: &str, value: &Value, trend: &Trend) -> Value {
     let made = adapt(vec![preset(&json!({key: value}))], trend);
     made.presets[0].values()[key].clone()
@@ -34,7 +34,7 @@ const RISING: [f64; 4] = [0.1, 0.2, 0.4, 0.5];
 const FALLING: [f64; 4] = [0.5, 0.4, 0.2, 0.1];
 
 #[test]
-fn a_stall_gives_room_and_a_gain_takes_it() {
+fn a_stall_loosens_limits_and_a_gain_tightens_them() {
     for (key, before, stalled, rising) in [
         ("CPU_LIMIT", json!("1"), json!("2"), json!("0.5")),
         ("CPU_LIMIT", json!(1.5), json!(3.0), json!(0.75)),
@@ -55,7 +55,7 @@ fn a_stall_gives_room_and_a_gain_takes_it() {
 }
 
 #[test]
-fn room_is_bounded_both_ways_and_what_was_written_further_out_stays() {
+fn adaptation_is_bounded_and_keeps_values_outside_the_bounds() {
     let (stalled, rising) = (trend(&[0.5; 40]), trend(&(0..40).map(f64::from).collect::<Vec<_>>()));
     for (key, before, most, least) in [
         ("CPU_LIMIT", json!("0.5"), json!("2"), json!("0.2")),
@@ -72,7 +72,7 @@ fn room_is_bounded_both_ways_and_what_was_written_further_out_stays() {
 }
 
 #[test]
-fn nothing_is_asked_for_that_a_sandbox_would_be_refused_for() {
+fn limits_stay_within_what_a_sandbox_accepts() {
     let small = Machine { cpus: 2.0, memory: f64::from(1 << 30) };
     let of = |values: Value, roi: &[f64]| {
         adapt_on(vec![preset(&values)], &trend(roi), &small).presets[0].values().clone()
@@ -81,7 +81,7 @@ fn nothing_is_asked_for_that_a_sandbox_would_be_refused_for() {
     assert_eq!((&grown["CPU_LIMIT"], &grown["MEMORY_LIMIT"]), (&json!("2"), &json!("1024Mi")));
     let grown = of(json!({"CPU_LIMIT": "1.5"}), &STALLED);
     assert_eq!(grown["CPU_LIMIT"], json!("2"));
-    // Files of a sandbox are in its memory, beside which something is left.
+    // Files of a sandbox are in its memory, so the memory limit leaves headroom above the disk limit.
     for (disk, memory) in [("64Mi", "128Mi"), ("200Mi", "204Mi"), ("256Mi", "256Mi")] {
         let shrunk = of(json!({"MEMORY_LIMIT": "256Mi", "DISK_LIMIT": disk}), &RISING);
         assert_eq!(shrunk["MEMORY_LIMIT"], json!(memory), "{disk}");
@@ -89,11 +89,11 @@ fn nothing_is_asked_for_that_a_sandbox_would_be_refused_for() {
 }
 
 #[test]
-fn room_is_taken_again_once_gains_resume() {
+fn limits_tighten_again_once_gains_resume() {
     let at = |roi: &[f64]| adapted("MEMORY_LIMIT", &json!("256Mi"), &trend(roi));
     assert_eq!(at(&[0.5, 0.5, 0.5, 0.5, 0.5]), json!("1024Mi"));
     assert_eq!(at(&[0.5, 0.5, 0.5, 0.5, 0.5, 0.8]), json!("512Mi"));
-    // Up and down is neither: what was given stays.
+    // An unsteady ROI changes nothing.
     assert_eq!(at(&[0.5, 0.5, 0.5, 0.5, 0.5, 0.8, 0.5]), json!("512Mi"));
 }
 
@@ -109,11 +109,11 @@ fn synergy_moves_the_network() {
         assert_eq!(adapted("CPU_LIMIT", &json!("1"), &trend), json!("1"), "{synergy}");
     }
     let nothing = with_synergy(&unsteady, 0.3);
-    assert_eq!(adapted("NETWORK_LATENCY_MS", &json!(0), &nothing), json!(0), "no latency is not half of one");
+    assert_eq!(adapted("NETWORK_LATENCY_MS", &json!(0), &nothing), json!(0), "a latency of 0 stays 0");
 }
 
 #[test]
-fn threats_grow_until_they_find_something_new() {
+fn threats_increase_while_safety_stalls() {
     let of = |safety: &[f64]| {
         let trend = Trend { safety: safety.to_vec(), ..trend(&[0.5, 0.7, 0.4, 0.5]) };
         adapted("THREAT_INTENSITY", &json!(30), &trend)
@@ -122,12 +122,12 @@ fn threats_grow_until_they_find_something_new() {
 }
 
 #[test]
-fn too_little_and_what_is_no_number_decide_nothing_and_are_said() {
+fn short_or_non_finite_history_is_reported_and_changes_nothing() {
     let presets = read(r#"[{"SCENARIO_NAME": "a", "CPU_LIMIT": "1", "NETWORK_LATENCY_MS": 50}]"#).unwrap();
     for (roi, synergy, word) in [
-        (&[][..], 0.5, "too little history: 0 of the 2"),
-        (&[0.5], 0.5, "too little history: 1 of the 2"),
-        (&[0.5, 0.5, 0.5], 0.0, "too little history: 3 of the 4"),
+        (&[][..], 0.5, "not enough history: 0 of 2"),
+        (&[0.5], 0.5, "not enough history: 1 of 2"),
+        (&[0.5, 0.5, 0.5], 0.0, "not enough history: 3 of 4"),
         (&[0.5, 0.5, f64::NAN, 0.5, 0.5], 0.0, "is not a number"),
         (&[0.5, f64::INFINITY, 0.5, 0.5], 0.0, "is not a number"),
         (&[0.5, 0.7, 0.4, 0.5], f64::INFINITY, "is not a number"),
@@ -139,7 +139,7 @@ fn too_little_and_what_is_no_number_decide_nothing_and_are_said() {
 }
 
 #[test]
-fn what_others_are_compared_with_and_what_a_preset_is_for_stay() {
+fn the_baseline_and_the_purpose_of_a_preset_are_not_adapted() {
     let untouched = [
         json!({"SCENARIO_NAME": "normal"}),
         json!({"SCENARIO_NAME": "memory", "FAILURE_MODES": ["memory"], "MEMORY_LIMIT": "128Mi"}),
@@ -153,18 +153,18 @@ fn what_others_are_compared_with_and_what_a_preset_is_for_stay() {
 }
 
 #[test]
-fn every_decision_says_what_why_and_with_which_figures() {
+fn every_decision_states_change_reason_and_values() {
     let made = adapt(vec![preset(&json!({"SCENARIO_NAME": "a", "MEMORY_LIMIT": "256Mi"}))], &trend(&STALLED));
     assert_eq!(
         made.decisions[0].to_string(),
-        "a MEMORY_LIMIT 256Mi → 512Mi: the ROI stalls (+0.0000 ± 0.0000 a cycle in 3 cycles, and 0.0100 is \
-         little); limits at +1 notches"
+        "a MEMORY_LIMIT 256Mi → 512Mi: ROI stalled (+0.0000 ± 0.0000 per cycle over 3 cycles, threshold 0.0100); \
+         limit adjustment +1"
     );
     assert!(made.is_decided);
 }
 
 #[test]
-fn all_presets_that_are_made_stay_presets_and_lose_no_key() {
+fn adapted_presets_are_valid_and_keep_their_keys() {
     let mut state = 1_usize;
     let number = move |end: usize| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -185,7 +185,7 @@ fn all_presets_that_are_made_stay_presets_and_lose_no_key() {
 }
 
 #[test]
-fn whoever_had_more_has_at_least_as_much_afterwards() {
+fn adaptation_preserves_the_order_of_values() {
     let sizes: Vec<u64> = (0..60).map(|step| (1_u64 << 20) + step * (97 << 20)).collect();
     for trend in [trend(&STALLED), trend(&RISING), trend(&[0.5; 12])] {
         let after: Vec<u64> = sizes
@@ -207,7 +207,7 @@ const STATE: State = State { roi: Direction::Stalled, synergy: Sign::None };
 const EASIER: Action = Action { resources: Turn::Easier, network: Turn::Same };
 const AS_WRITTEN: Action = Action { resources: Turn::Same, network: Turn::Same };
 
-/// What the policy does, without what it does to find out.
+/// A policy at a cycle where it does not explore.
 fn steady(seed: u64) -> Policy {
     let explores =
         |cycle: &usize| menace_runner::Chance::new(seed, &["preset policy", &cycle.to_string()]).one_in(10);
@@ -215,22 +215,22 @@ fn steady(seed: u64) -> Policy {
 }
 
 #[test]
-fn a_policy_does_what_the_rules_do_until_it_knows_better() {
+fn a_policy_follows_the_rules_until_it_has_learned() {
     let mut policy = steady(1);
     let moves = policy.moves(&trend(&STALLED));
     assert_eq!((moves.resources.notches, moves.network.notches, moves.is_decided), (1, 0, true));
-    // The ROI fell by 0.2 after more room was given.
+    // The ROI fell by 0.2 after limits were loosened.
     policy.moves(&trend(&[0.5, 0.5, 0.5, 0.5, 0.3]));
     let (count, mean) = policy.learned(STATE, EASIER).unwrap();
     assert!(count == 1 && (mean + 0.2).abs() < 1e-12, "{count} {mean}");
     let mut wiser = steady(1);
     wiser.table.clone_from(&policy.table);
     let moves = wiser.moves(&trend(&STALLED));
-    assert_ne!(moves.resources.notches, 1, "what lost is not done again: {}", moves.resources.why);
+    assert_ne!(moves.resources.notches, 1, "an action with a loss is not repeated: {}", moves.resources.why);
 }
 
 #[test]
-fn rewards_are_averaged_and_only_the_cycle_after_counts() {
+fn rewards_are_averaged_and_only_the_next_cycle_counts() {
     let pending = |values: usize, roi: f64| policy::Pending { state: STATE, action: AS_WRITTEN, values, roi };
     for (case, known, history, expect) in [
         ("the next cycle", pending(2, 0.4), &[0.1, 0.4, 0.5][..], Some((1, 0.1))),
@@ -258,7 +258,7 @@ fn rewards_are_averaged_and_only_the_cycle_after_counts() {
 }
 
 #[test]
-fn a_policy_without_a_state_leaves_everything_as_it_is() {
+fn a_policy_without_a_state_changes_nothing() {
     for roi in [&[][..], &[0.5], &[0.5, 0.5, f64::NAN, 0.5]] {
         let mut policy = Policy::new(0, 0);
         let moves = policy.moves(&with_synergy(roi, 0.5));
@@ -268,31 +268,34 @@ fn a_policy_without_a_state_leaves_everything_as_it_is() {
 }
 
 #[test]
-fn chance_comes_from_the_seed_and_tries_everything_in_time() {
+fn exploration_derives_from_the_seed_and_covers_all_actions() {
     let done = |seed: u64| -> Vec<i32> {
         (0..300).map(|cycle| Policy::new(seed, cycle).moves(&trend(&STALLED)).resources.notches).collect()
     };
     assert_eq!(done(7), done(7));
     assert_ne!(done(7), done(8));
-    assert!(done(7).contains(&-1) && done(7).contains(&0), "something else is tried now and then");
-    assert!(done(7).iter().filter(|notches| **notches == 1).count() > 200, "and mostly not");
+    assert!(done(7).contains(&-1) && done(7).contains(&0), "other actions are explored sometimes");
+    assert!(
+        done(7).iter().filter(|notches| **notches == 1).count() > 200,
+        "the best action is mostly preferred"
+    );
 }
 
 #[test]
-fn a_policy_is_what_it_was_after_it_was_written() {
+fn a_policy_survives_a_round_trip_through_its_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("deep/policy.json");
     let mut policy = Policy::read(&path, 3, 1).unwrap();
     policy.moves(&trend(&STALLED));
     policy.moves(&trend(&[0.5, 0.5, 0.5, 0.5, 0.3]));
     policy.write(&path).unwrap();
-    let again = Policy::read(&path, 3, 1).unwrap();
-    assert_eq!((&again.table, again.pending), (&policy.table, policy.pending));
-    assert!(!again.table.is_empty() && again.pending.is_some());
+    let restored = Policy::read(&path, 3, 1).unwrap();
+    assert_eq!((&restored.table, restored.pending), (&policy.table, policy.pending));
+    assert!(!restored.table.is_empty() && restored.pending.is_some());
 }
 
 #[test]
-fn what_is_no_policy_is_said_and_left_as_it_is() {
+fn files_of_another_kind_are_reported_and_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("policy.json");
     Policy::new(0, 0).write(&path).unwrap();
@@ -306,7 +309,7 @@ fn what_is_no_policy_is_said_and_left_as_it_is() {
         (right.replace("menace preset", "another"), "kind is"),
         ("{\"version\": 1, \"modules\": []}".to_owned(), "unknown field"),
         ("weights".to_owned(), "expected value"),
-        (with_rows(&row.replace(": 1,", ": 0,")), "never tried"),
+        (with_rows(&row.replace(": 1,", ": 0,")), "count 0"),
         (with_rows(&format!("{row}, {row}")), "the same"),
     ] {
         std::fs::write(&path, &text).unwrap();
@@ -319,7 +322,7 @@ fn what_is_no_policy_is_said_and_left_as_it_is() {
 }
 
 #[test]
-fn strategies_that_nobody_has_are_named() {
+fn unknown_strategies_are_rejected_by_name() {
     for name in [None, Some(""), Some("table")] {
         assert_eq!(Strategy::of_name(name).unwrap(), Strategy::Table);
     }

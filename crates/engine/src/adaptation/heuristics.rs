@@ -1,12 +1,12 @@
-//! The rules: more room when nothing is gained any more, less of it once there are gains again.
+//! Fixed adaptation rules: looser limits while the ROI stalls, tighter limits once it rises again.
 
 use super::adapt::{Adapt, Move, Moves};
 use super::trend::{Direction, Sign, Trend, Unknown};
 
-/// Limits are at most so many notches from what a preset says.
-const FURTHEST: i32 = 2;
+/// Maximum distance of limits from the preset, in notches.
+const MAX_NOTCHES: i32 = 2;
 
-/// The rules. They have no memory: everything follows from the history.
+/// Rule-based adapter. It has no state: every decision follows from the history.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Heuristics;
 
@@ -22,7 +22,7 @@ impl Adapt for Heuristics {
     }
 }
 
-/// Each cycle that ended in a stall gave a notch, each that ended in a gain took one.
+/// Adjustment of limits: one notch up for every earlier cycle with a stalled ROI, one down for every one with a rising ROI.
 fn resources(trend: &Trend) -> Move {
     let roi = match trend.roi() {
         Ok(roi) => roi,
@@ -34,18 +34,18 @@ fn resources(trend: &Trend) -> Move {
             Direction::Rising => -1,
             Direction::Falling | Direction::Unsteady => 0,
         };
-        (notches + step).clamp(-FURTHEST, FURTHEST)
+        (notches + step).clamp(-MAX_NOTCHES, MAX_NOTCHES)
     });
     let what = match roi.direction {
-        Direction::Stalled => "the ROI stalls",
-        Direction::Rising => "the ROI gains",
-        Direction::Falling => "the ROI falls, so limits stay where they were",
-        Direction::Unsteady => "the ROI goes up and down, so limits stay where they were",
+        Direction::Stalled => "ROI stalled",
+        Direction::Rising => "ROI rising",
+        Direction::Falling => "ROI falling, limits unchanged",
+        Direction::Unsteady => "ROI unsteady, limits unchanged",
     };
-    Move { notches, why: format!("{what} ({}); limits at {notches:+} notches", roi.figures) }
+    Move { notches, why: format!("{what} ({}); limit adjustment {notches:+}", roi.figures) }
 }
 
-/// Who does better together gets a better network, who does worse a worse one.
+/// Adjustment of the network: better with positive synergy, worse with negative synergy.
 fn network(trend: &Trend) -> Move {
     let notches = match trend.synergy() {
         Err(unknown) => return Move { notches: 0, why: format!("synergy: {unknown}") },
@@ -55,19 +55,17 @@ fn network(trend: &Trend) -> Move {
     };
     let synergy = trend.synergy_roi.unwrap_or_default();
     let what = if notches > 0 { "positive" } else { "negative" };
-    let little = trend.little.synergy;
-    Move {
-        notches,
-        why: format!("the synergy of workflows is {what} ({synergy:+.4}, and {little:.4} is little)"),
-    }
+    let threshold = trend.little.synergy;
+    Move { notches, why: format!("workflow synergy is {what} ({synergy:+.4}, threshold {threshold:.4})") }
 }
 
-/// When threats find nothing new there are more of them, and fewer when they find more than can be mended.
+/// Adjustment of threats: more while safety stalls (they find nothing new), fewer while it falls (they find more than is
+/// fixed).
 pub(super) fn threats(trend: &Trend) -> Move {
     let Ok(safety) = trend.safety() else { return Move::default() };
     let (notches, what) = match safety.direction {
-        Direction::Stalled => (1, "safety stalls"),
-        Direction::Falling => (-1, "safety falls"),
+        Direction::Stalled => (1, "safety stalled"),
+        Direction::Falling => (-1, "safety falling"),
         Direction::Rising | Direction::Unsteady => return Move::default(),
     };
     Move { notches, why: format!("{what} ({})", safety.figures) }

@@ -1,17 +1,17 @@
-//! The keys of presets that are adapted: what they are measured in, and how far they go.
+//! Preset keys that are adapted, with their units, steps and bounds.
 
 use menace_model::presets::{FailureMode, Preset};
 use serde_json::Value;
 
 use super::adapt::{Machine, Move, Moves};
 
-/// A key.
+/// A preset key that is adapted.
 pub(super) struct Key {
     pub(super) name: &'static str,
     unit: Unit,
     follows: Follows,
     step: Step,
-    /// What it is not adapted below and above. What somebody wrote may be further out, and then stays.
+    /// Lower and upper bound of adaptation. A value in the preset that is already outside the bounds is not pulled in.
     bounds: (f64, f64),
 }
 
@@ -30,23 +30,23 @@ enum Follows {
     Threats,
 }
 
-/// What a notch does.
+/// Effect of one notch on the value.
 #[derive(Clone, Copy)]
 enum Step {
-    /// Twice as much.
+    /// Doubles the value.
     Double,
-    /// Half as much.
+    /// Halves the value.
     Halve,
-    /// So much more.
+    /// Adds a constant.
     Add(f64),
 }
 
 const MIB: f64 = 1_048_576.0;
-/// Memory that has to be left beside the files of a sandbox.
-const BESIDE_FILES: f64 = 4.0 * MIB;
+/// Memory that must remain free beside the files of a sandbox.
+const FILE_HEADROOM: f64 = 4.0 * MIB;
 
-/// The lower ends of CPU and memory are those of presets that are there to be short of them. The upper ends are what a
-/// machine that people develop on can give to a call.
+/// The lower bounds of CPU and memory are those of presets that test a shortage of them. The upper bounds are what a
+/// developer's machine can give to one call.
 pub(super) const KEYS: [Key; 7] = [
     Key {
         name: "CPU_LIMIT",
@@ -81,13 +81,13 @@ pub(super) const KEYS: [Key; 7] = [
     },
 ];
 
-/// All of them move alike, so that the least never is more than the most.
+/// Bandwidth keys share step and bounds, so that the minimum never exceeds the maximum.
 const fn bandwidth(name: &'static str) -> Key {
     Key { name, unit: Unit::BitsPerSecond, follows: Follows::Both, step: Step::Double, bounds: (100e3, 1e9) }
 }
 
 impl Key {
-    /// The moves that it follows.
+    /// Adjustments that apply to this key.
     pub(super) fn reasons<'a>(&self, moves: &'a Moves) -> Vec<&'a Move> {
         match self.follows {
             Follows::Resources => vec![&moves.resources],
@@ -97,7 +97,7 @@ impl Key {
         }
     }
 
-    /// Whether a preset is there for the sake of this limit: with more of it, nothing would be left of the preset.
+    /// Whether this limit is the purpose of the preset: raising it would remove the stress that the preset exists for.
     fn is_purpose_of(&self, preset: &Preset) -> bool {
         let is_for = |mode: FailureMode| match self.name {
             "CPU_LIMIT" => matches!(
@@ -121,13 +121,14 @@ impl Key {
         }
     }
 
-    /// A sandbox with more than the machine has is refused, and so is one whose files have no room in its memory.
+    /// Bounds for this preset and machine. The backend rejects a sandbox with more resources than the machine has, and one
+    /// whose files do not fit into its memory.
     fn bounds_of(&self, preset: &Preset, machine: &Machine) -> (f64, f64) {
         let (least, most) = self.bounds;
         match self.name {
             "CPU_LIMIT" => (least, most.min(machine.cpus)),
             "MEMORY_LIMIT" => {
-                let files = preset.bytes("DISK_LIMIT").map_or(0.0, |disk| disk as f64 + BESIDE_FILES);
+                let files = preset.bytes("DISK_LIMIT").map_or(0.0, |disk| disk as f64 + FILE_HEADROOM);
                 (least.max(files), most.min(machine.memory))
             }
             _ => (least, most),
@@ -144,34 +145,34 @@ impl Key {
     }
 }
 
-/// The value of a key so many notches further; nothing if that is where it is.
+/// Value of a key moved by `notches`; `None` if it does not change.
 pub(super) fn moved(preset: &Preset, key: &Key, notches: i32, machine: &Machine) -> Option<Value> {
     let before = preset.values().get(key.name)?;
     let amount = key.amount(preset)?;
-    // Nothing of something, or no limit at all, is not a figure that could be doubled.
-    let is_nothing = amount == 0.0 && !matches!(key.step, Step::Add(_));
-    if notches == 0 || is_nothing || key.is_purpose_of(preset) {
+    // 0 means none, or no limit: it cannot be doubled or halved.
+    let is_zero = amount == 0.0 && !matches!(key.step, Step::Add(_));
+    if notches == 0 || is_zero || key.is_purpose_of(preset) {
         return None;
     }
     let target = key.target(amount, notches, key.bounds_of(preset, machine));
     let after = match (before, key.unit) {
         (Value::String(_), Unit::Plain) => Value::from(rounded(target)),
         (Value::String(text), Unit::Bytes | Unit::BitsPerSecond) => {
-            Value::from(with_its_unit(text, target / amount)?)
+            Value::from(scaled_with_unit(text, target / amount)?)
         }
         (Value::Number(number), _) if number.is_f64() => Value::from(target),
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "it is between bounds, none of which is negative or near the end of the numbers"
+            reason = "the value is within bounds, which are neither negative nor near u64::MAX"
         )]
         _ => Value::from(target.round() as u64),
     };
     (after != *before).then_some(after)
 }
 
-/// `512Mi` twice is `1024Mi`: whoever wrote a unit finds it again.
-fn with_its_unit(text: &str, factor: f64) -> Option<String> {
+/// Scales the number and keeps the unit as written: `512Mi` doubled is `1024Mi`.
+fn scaled_with_unit(text: &str, factor: f64) -> Option<String> {
     let text = text.trim();
     let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
     let (amount, unit) = text.split_at(end);

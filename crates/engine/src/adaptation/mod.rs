@@ -1,5 +1,5 @@
-//! Presets that follow what cycles before them measured: by rules, or by a policy that learns. Nothing here reads a clock, and
-//! all chance comes from a seed: the same history leads to the same presets.
+//! Adaptation of presets to the metrics of earlier cycles, by fixed rules or by a policy that learns. Nothing here reads a
+//! clock, and every random choice derives from the seed: the same history leads to the same presets.
 
 mod adapt;
 mod heuristics;

@@ -1,5 +1,5 @@
-//! A policy that learns: for each state of the trend, what the ROI did in the cycle after each thing that was tried. A table
-//! of means, which people can read, and not a network that nobody can.
+//! Preset policy that learns: for each state of the trend and each action, the mean change of the ROI in the next cycle. It
+//! is a table and not a neural network, so that its decisions can be read and checked.
 
 use std::collections::BTreeMap;
 
@@ -10,58 +10,58 @@ use super::adapt::{Adapt, Move, Moves};
 use super::heuristics::{Heuristics, threats};
 use super::trend::{Direction, Sign, Trend};
 
-/// Once in so many times something else is tried than what did best.
-const EXPLORES_ONE_IN: usize = 10;
+/// One decision in this many explores a random action instead of the best one.
+const EXPLORATION_PERIOD: usize = 10;
 
-/// What the trend is like.
+/// State of the trend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct State {
-    /// Of the ROI.
+    /// Direction of the ROI.
     pub roi: Direction,
-    /// Of synergy.
+    /// Sign of the synergy.
     pub synergy: Sign,
 }
 
-/// What is done about it.
+/// Response to a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Action {
-    /// To limits.
+    /// Change of CPU, memory and bandwidth limits.
     pub resources: Turn,
-    /// To the network.
+    /// Change of latency and bandwidth.
     pub network: Turn,
 }
 
-/// Which way.
+/// Direction of an adjustment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
-    /// Calls have more room.
+    /// Looser limits.
     Easier,
-    /// As presets say.
+    /// Values as in the preset.
     Same,
-    /// Calls have less room.
+    /// Tighter limits.
     Harder,
 }
 
-/// What came of doing something in a state.
+/// Number and mean reward of one action in one state.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Learned {
     pub(super) count: u64,
     pub(super) mean: f64,
 }
 
-/// What was done last, and what the history was then.
+/// The latest action, and the history at that time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Pending {
     pub(super) state: State,
     pub(super) action: Action,
-    /// How many values of the ROI there were.
+    /// Number of ROI values in the history.
     pub(super) values: usize,
-    /// The last of them.
+    /// Last ROI value.
     pub(super) roi: f64,
 }
 
-/// The table, and what it does next.
+/// Learned table and the state of exploration.
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub(super) table: BTreeMap<(State, Action), Learned>,
@@ -70,7 +70,7 @@ pub struct Policy {
 }
 
 impl Turn {
-    /// What is written comes first: it stays when nothing speaks for anything else.
+    /// `Same` comes first, so that it wins a tie.
     const ALL: [Self; 3] = [Self::Same, Self::Easier, Self::Harder];
 
     fn notches(self) -> i32 {
@@ -89,36 +89,36 @@ impl Turn {
         }
     }
 
-    fn word(self) -> &'static str {
+    fn label(self) -> &'static str {
         match self {
             Self::Easier => "easier",
-            Self::Same => "as written",
+            Self::Same => "unchanged",
             Self::Harder => "harder",
         }
     }
 }
 
 impl Policy {
-    /// One that knows nothing yet. The seed and the number of the cycle are all that its chance comes from.
+    /// Creates an empty policy. Its random choices derive from the seed and the cycle number only.
     pub fn new(seed: u64, cycle: usize) -> Self {
         let chance = Chance::new(seed, &["preset policy", &cycle.to_string()]);
         Self { table: BTreeMap::new(), pending: None, chance }
     }
 
-    /// How often something was done in a state, and the mean change of the ROI in the cycle after it.
+    /// Number of times that `action` was taken in `state`, and the mean change of the ROI in the following cycle.
     pub fn learned(&self, state: State, action: Action) -> Option<(u64, f64)> {
         self.table.get(&(state, action)).map(|learned| (learned.count, learned.mean))
     }
 
-    /// Learns from what was done last, if exactly one cycle of the same history came after it: of others nobody knows what
-    /// they ran under.
+    /// Learns from the latest action if exactly one cycle of the same history followed it. The presets of any other cycle
+    /// are unknown here.
     fn learn(&mut self, trend: &Trend) {
         let Some(Pending { state, action, values, roi }) = self.pending else { return };
         if trend.roi.len() == values {
             return;
         }
         self.pending = None;
-        let (Some(before), Some(after)) = (last_of(&trend.roi, values), trend.roi.get(values)) else {
+        let (Some(before), Some(after)) = (value_before(&trend.roi, values), trend.roi.get(values)) else {
             return;
         };
         let is_next = trend.roi.len() == values + 1 && before.to_bits() == roi.to_bits();
@@ -130,10 +130,13 @@ impl Policy {
         }
     }
 
-    /// What did best. What was never tried could do nothing; among equals the rules decide.
+    /// Action with the highest mean reward. An untried action counts as 0; a tie goes to the action of the rules.
     fn best(&self, state: State, by_rules: Action) -> Action {
-        let worth = |action: Action| self.learned(state, action).map_or(0.0, |(_, mean)| mean);
-        actions().fold(by_rules, |best, action| if worth(action) > worth(best) { action } else { best })
+        let mean_reward = |action: Action| self.learned(state, action).map_or(0.0, |(_, mean)| mean);
+        actions().fold(
+            by_rules,
+            |best, action| if mean_reward(action) > mean_reward(best) { action } else { best },
+        )
     }
 }
 
@@ -142,7 +145,7 @@ impl Adapt for Policy {
         self.learn(trend);
         let rules = Heuristics.moves(trend);
         let (Ok(roi), Ok(synergy), Some(last)) = (trend.roi(), trend.synergy(), trend.roi.last()) else {
-            let (resources, network) = (still(rules.resources), still(rules.network));
+            let (resources, network) = (unmoved(rules.resources), unmoved(rules.network));
             return Moves { resources, network, ..Moves::default() };
         };
         let state = State { roi: roi.direction, synergy };
@@ -150,40 +153,40 @@ impl Adapt for Policy {
             resources: Turn::of_notches(rules.resources.notches),
             network: Turn::of_notches(rules.network.notches),
         };
-        let explores = self.chance.one_in(EXPLORES_ONE_IN);
+        let explores = self.chance.one_in(EXPLORATION_PERIOD);
         let all: Vec<Action> = actions().collect();
         let tried = self.chance.pick(&all).copied().filter(|_| explores);
         let action = tried.unwrap_or_else(|| self.best(state, by_rules));
         self.pending = Some(Pending { state, action, values: trend.roi.len(), roi: *last });
         let known = self.learned(state, action).map_or_else(
-            || "was not tried before".to_owned(),
-            |(count, mean)| format!("brought {mean:+.4} ROI on average of {count}"),
+            || "not tried before".to_owned(),
+            |(count, mean)| format!("mean ROI change {mean:+.4} in {count} tries"),
         );
-        let how = if explores { "tries" } else { "prefers" };
+        let how = if explores { "explores" } else { "prefers" };
         let of = |what: &str, turn: Turn| Move {
             notches: turn.notches(),
             why: format!(
-                "the policy {how} {what} {}, which {known} (ROI {:?}: {}; synergy {synergy:?})",
-                turn.word(),
+                "policy {how} {} {what}, {known} (ROI {:?}: {}; synergy {synergy:?})",
+                turn.label(),
                 roi.direction,
                 roi.figures
             ),
         };
         Moves {
             resources: of("limits", action.resources),
-            network: of("a network", action.network),
+            network: of("network", action.network),
             threats: threats(trend),
             is_decided: true,
         }
     }
 }
 
-fn last_of(levels: &[f64], values: usize) -> Option<f64> {
+fn value_before(levels: &[f64], values: usize) -> Option<f64> {
     levels.get(values.checked_sub(1)?).copied()
 }
 
-fn still(of_rules: Move) -> Move {
-    Move { notches: 0, ..of_rules }
+fn unmoved(by_rules: Move) -> Move {
+    Move { notches: 0, ..by_rules }
 }
 
 fn actions() -> impl Iterator<Item = Action> {

@@ -1,4 +1,4 @@
-//! The file of a policy (`SANDBOX_PRESET_RL_PATH`). A file that is something else is never written over.
+//! Reading and writing the file of a preset policy (`SANDBOX_PRESET_RL_PATH`). Files of other kinds are never overwritten.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -13,52 +13,52 @@ use super::policy::{Action, Learned, Pending, Policy, State};
 const KIND: &str = "menace preset policy";
 const VERSION: u32 = 1;
 
-/// Why a policy cannot be used.
+/// Failure to load, store or configure a preset policy.
 #[derive(Debug, Error)]
 pub enum PolicyError {
-    /// The file is there and cannot be read.
+    /// The file exists but cannot be read.
     #[error("failed to read the preset policy {path}: {source}")]
     Read {
-        /// The file.
+        /// Path of the policy file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// It is something else, or only a part of a policy.
+    /// The file has other content, or only a part of a policy.
     #[error(
-        "{path} is no preset policy: {problem}\nhint: it was left as it is; SANDBOX_PRESET_RL_PATH can name another file, which need not be there"
+        "{path} is not a preset policy: {problem}\nhint: the file was not changed; set SANDBOX_PRESET_RL_PATH to another path (a missing file is created)"
     )]
     Foreign {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Parse error or the first inconsistency.
         problem: String,
     },
-    /// It could not be written.
+    /// The file could not be written.
     #[error("failed to write the preset policy {path}: {source}")]
     Write {
-        /// The file.
+        /// Path of the policy file.
         path: PathBuf,
-        /// Why not.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Nobody can learn like this.
+    /// `SANDBOX_PRESET_RL_STRATEGY` names an unknown strategy.
     #[error(
-        "SANDBOX_PRESET_RL_STRATEGY is {0:?}, which is no strategy\nhint: there is table; leave it empty for that"
+        "unknown SANDBOX_PRESET_RL_STRATEGY {0:?}\nhint: the only strategy is 'table', which is also the default"
     )]
     Strategy(String),
 }
 
-/// How a policy learns.
+/// Learning method of a policy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// Means in a table.
+    /// Table with the mean ROI change of each action in each state.
     #[default]
     Table,
 }
 
 impl Strategy {
-    /// The strategy with this name; nothing is the usual one.
+    /// Parses the name of a strategy; `None` and the empty name mean the default.
     pub fn of_name(name: Option<&str>) -> Result<Self, PolicyError> {
         match name.map(str::trim) {
             None | Some("" | "table") => Ok(Self::Table),
@@ -86,7 +86,7 @@ struct Row {
 }
 
 impl Policy {
-    /// Reads one. A file that is not there yet is one that knows nothing.
+    /// Reads a policy from `path`. A missing file yields an empty policy.
     pub fn read(path: &Path, seed: u64, cycle: usize) -> Result<Self, PolicyError> {
         let mut policy = Self::new(seed, cycle);
         let text = match std::fs::read(path) {
@@ -96,11 +96,11 @@ impl Policy {
         };
         let foreign = |problem: String| PolicyError::Foreign { path: path.to_owned(), problem };
         let written: Written = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
-        (policy.table, policy.pending) = taken(written).map_err(foreign)?;
+        (policy.table, policy.pending) = checked_content(written).map_err(foreign)?;
         Ok(policy)
     }
 
-    /// Writes it, all of it or nothing.
+    /// Writes the policy atomically.
     pub fn write(&self, path: &Path) -> Result<(), PolicyError> {
         let rows = self.table.iter().map(|((state, action), learned)| Row {
             state: *state,
@@ -119,20 +119,20 @@ impl Policy {
 
 type Content = (BTreeMap<(State, Action), Learned>, Option<Pending>);
 
-fn taken(written: Written) -> Result<Content, String> {
+fn checked_content(written: Written) -> Result<Content, String> {
     if written.kind != KIND {
         return Err(format!("its kind is {:?}", written.kind));
     }
     if written.version != VERSION {
-        return Err(format!("its version is {}, and this menace knows {VERSION}", written.version));
+        return Err(format!("its version is {}, expected {VERSION}", written.version));
     }
     let mut table = BTreeMap::new();
     for Row { state, action, count, mean } in written.table {
         if count == 0 {
-            return Err("a row was never tried".into());
+            return Err("a row has count 0".into());
         }
         if table.insert((state, action), Learned { count, mean }).is_some() {
-            return Err("two rows are about the same".into());
+            return Err("two rows have the same state and action".into());
         }
     }
     Ok((table, written.pending))

@@ -1,80 +1,80 @@
-//! Where a series of measurements is going. What a stall is, is said in `menace_tracker::convergence`, and only there.
+//! Direction of a series of measurements. The definition of a stall is in `menace_tracker::convergence`, and only there.
 
 use std::fmt;
 
 use menace_tracker::convergence::{Diminishing, diminishing};
 use serde::{Deserialize, Serialize};
 
-/// What cycles have measured so far.
+/// Metrics of the cycles so far.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trend {
-    /// The ROI of each cycle, oldest first.
+    /// ROI of each cycle, oldest first.
     pub roi: Vec<f64>,
-    /// The ROI of workflows together beyond that of each alone, as it was measured last.
+    /// Latest measured synergy: the ROI of workflows together minus their ROI alone.
     pub synergy_roi: Option<f64>,
-    /// The share of hostile and wrong calls that ended well, cycle by cycle, oldest first.
+    /// Share of hostile and misuse calls that did not fail, per cycle, oldest first.
     pub safety: Vec<f64>,
-    /// What counts as little.
+    /// Thresholds below which a change counts as a stall.
     pub little: Little,
 }
 
-/// What counts as little: the figures of the settings by which modules are complete.
+/// Thresholds below which a change counts as a stall; the same settings that decide whether a module has converged.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Little {
-    /// A change of the ROI, or of another share.
+    /// Smallest relevant change of the ROI, or of another share.
     pub roi: f64,
-    /// Synergy.
+    /// Smallest relevant synergy.
     pub synergy: f64,
-    /// So many changes are looked at.
+    /// Number of changes that are considered.
     pub cycles: usize,
 }
 
-/// Where it is going.
+/// Direction of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// It loses.
+    /// The mean change is below minus the threshold.
     Falling,
-    /// Little changes, and that steadily.
+    /// The changes are steadily below the threshold.
     Stalled,
-    /// It goes up and down.
+    /// The changes vary without a direction.
     Unsteady,
-    /// It gains.
+    /// The mean change is above the threshold, or the gains accelerate.
     Rising,
 }
 
-/// Whether there is more together than alone.
+/// Sign of the synergy between workflows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Sign {
-    /// There is less.
+    /// Workflows together have less ROI than alone.
     Negative,
-    /// It is the same, or nobody has measured it.
+    /// The synergy is below the threshold, or was not measured.
     None,
-    /// There is more.
+    /// Workflows together have more ROI than alone.
     Positive,
 }
 
-/// A direction and the figures that show it.
+/// Direction of a series and the values that show it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
-    /// Where it is going.
+    /// Direction of the series.
     pub direction: Direction,
-    /// As people read it.
+    /// Mean, deviation and threshold, for log lines.
     pub figures: String,
 }
 
-/// Why nothing can be said.
+/// Reason why a direction cannot be determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
     /// There are too few values.
     TooFew {
-        /// Those that there are.
+        /// Number of values in the history.
         values: usize,
-        /// Those that it takes.
+        /// Number of values that are required.
         needed: usize,
     },
-    /// One of the values that count is no number.
+    /// One of the considered values is NaN or infinite.
     NoNumber,
 }
 
@@ -82,25 +82,25 @@ impl fmt::Display for Unknown {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFew { values, needed } => {
-                write!(formatter, "too little history: {values} of the {needed} values that it takes")
+                write!(formatter, "not enough history: {values} of {needed} required values")
             }
-            Self::NoNumber => formatter.write_str("a value of the history is not a number"),
+            Self::NoNumber => formatter.write_str("a value in the history is not a number"),
         }
     }
 }
 
 impl Trend {
-    /// Where the ROI is going.
+    /// Direction of the ROI.
     pub fn roi(&self) -> Result<Judgement, Unknown> {
-        judged(&self.roi, &self.little)
+        assess(&self.roi, &self.little)
     }
 
-    /// Where safety is going.
+    /// Direction of the safety share.
     pub fn safety(&self) -> Result<Judgement, Unknown> {
-        judged(&self.safety, &self.little)
+        assess(&self.safety, &self.little)
     }
 
-    /// Whether there is synergy.
+    /// Sign of the latest synergy.
     pub fn synergy(&self) -> Result<Sign, Unknown> {
         match self.synergy_roi {
             None => Ok(Sign::None),
@@ -111,20 +111,20 @@ impl Trend {
         }
     }
 
-    /// The directions of the ROI as they were after each cycle, as far as they could be told.
+    /// Directions of the ROI after each cycle, without the cycles where it could not be determined.
     pub(super) fn earlier(&self) -> impl Iterator<Item = Direction> {
-        (1..=self.roi.len()).filter_map(|end| Some(judged(&self.roi[..end], &self.little).ok()?.direction))
+        (1..=self.roi.len()).filter_map(|end| Some(assess(&self.roi[..end], &self.little).ok()?.direction))
     }
 
-    /// What cannot be used, if there is any.
+    /// Remark about values that are not finite, if there are any.
     pub(super) fn remark(&self) -> Option<String> {
         let all = self.roi.iter().chain(&self.safety).chain(&self.synergy_roi);
         let odd = all.filter(|value| !value.is_finite()).count();
-        (odd > 0).then(|| format!("{odd} of the values in the history are no numbers, and decide nothing"))
+        (odd > 0).then(|| format!("ignored {odd} history values that are not finite"))
     }
 }
 
-fn judged(levels: &[f64], little: &Little) -> Result<Judgement, Unknown> {
+fn assess(levels: &[f64], little: &Little) -> Result<Judgement, Unknown> {
     let needed = little.cycles.max(2) + 1;
     let start = levels.len().checked_sub(needed);
     let start = start.ok_or(Unknown::TooFew { values: levels.len(), needed })?;
@@ -134,12 +134,12 @@ fn judged(levels: &[f64], little: &Little) -> Result<Judgement, Unknown> {
     }
     let cycles = deltas.len();
     let figures = |mean: f64, deviation: f64| {
-        format!("{mean:+.4} ± {deviation:.4} a cycle in {cycles} cycles, and {:.4} is little", little.roi)
+        format!("{mean:+.4} ± {deviation:.4} per cycle over {cycles} cycles, threshold {:.4}", little.roi)
     };
     let (direction, figures) = match diminishing(&deltas, cycles, little.roi, little.roi.max(f64::EPSILON)) {
         Diminishing::TooFew => return Err(Unknown::TooFew { values: levels.len(), needed }),
         Diminishing::Accelerating => {
-            (Direction::Rising, format!("each of {cycles} gains is greater than the one before"))
+            (Direction::Rising, format!("each of {cycles} gains exceeds the previous one"))
         }
         Diminishing::Diminishing { mean, deviation } => (Direction::Stalled, figures(mean, deviation)),
         Diminishing::Changing { mean, deviation } => {

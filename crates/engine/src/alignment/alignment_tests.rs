@@ -19,13 +19,13 @@ fn flags(after: &str) -> Vec<String> {
     found.flags.into_iter().filter(|flag| flag.severity == Severity::Failure).map(|flag| flag.rule).collect()
 }
 
-/// The text with something else in the place of its last line.
+/// The source with its last line replaced.
 fn ending(lines: &str) -> String {
     BEFORE.replace("    return sum(prices) / len(prices)\n", lines)
 }
 
 #[test]
-fn a_guard_is_fine() {
+fn a_guard_is_accepted() {
     let guard = "    if not prices:\n        raise ValueError(\"prices must not be empty\")\n    return sum(prices) / len(prices)\n";
     assert_eq!(flags(&ending(guard)), Vec::<String>::new());
     let specific = "    try:\n        return sum(prices) / len(prices)\n    except ZeroDivisionError as error:\n        raise ValueError(\"no prices\") from error\n";
@@ -33,7 +33,7 @@ fn a_guard_is_fine() {
 }
 
 #[test]
-fn what_a_reviewer_would_not_accept_fails() {
+fn unacceptable_changes_fail() {
     let cases = [
         (
             ending(

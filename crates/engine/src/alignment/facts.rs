@@ -1,4 +1,4 @@
-//! What a reviewer looks for in a file.
+//! Facts about a Python file that the alignment rules compare.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,37 +6,37 @@ use crate::source::Source;
 use crate::syntax::visitor::{Visitor, walk_except_handler, walk_expr, walk_stmt};
 use crate::syntax::{Expr, Stmt, ast};
 
-/// What is in a file.
+/// Facts about one file.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    /// Functions and classes, each with whether it has a docstring.
+    /// Functions and classes by qualified name, and whether they have a docstring.
     pub(super) definitions: BTreeMap<String, bool>,
-    /// Calls that log.
+    /// Number of logging calls.
     pub(super) logging: usize,
-    /// Handlers of everything.
+    /// Number of handlers that catch everything.
     pub(super) broad: usize,
-    /// Handlers that let nobody know.
+    /// Number of handlers that do not raise.
     pub(super) swallowing: usize,
-    /// What is called, with dots.
+    /// Dotted names of callees.
     pub(super) calls: BTreeSet<String>,
-    /// What is mentioned, with dots.
+    /// Dotted names in expressions and imports.
     pub(super) names: BTreeSet<String>,
-    /// Modules that are imported.
+    /// Names of imported modules.
     pub(super) imports: BTreeSet<String>,
-    /// Attributes of imported modules that are given another value.
+    /// Attributes of imported modules that are assigned.
     pub(super) patched: BTreeSet<String>,
-    /// Literals, as they are written.
+    /// Literals as written, with their number.
     pub(super) literals: BTreeMap<String, usize>,
-    /// Branches: what makes it complicated.
+    /// Number of branches, a measure of complexity.
     pub(super) branches: usize,
-    /// Comments at the top that say whose it is.
+    /// Licence comments at the top.
     pub(super) licence: Vec<String>,
     text: String,
     path: Vec<String>,
 }
 
 impl Facts {
-    /// Those of a text; none if it does not parse.
+    /// Facts of a text; `None` if it does not parse.
     pub(super) fn of(text: &str) -> Option<Self> {
         let source = Source::parse(text)?;
         let mut facts = Self { text: text.to_owned(), licence: licence(text), ..Self::default() };
@@ -44,7 +44,7 @@ impl Facts {
         Some(facts)
     }
 
-    /// How often a comment has these words.
+    /// Number of comments with these words.
     pub(super) fn marked(&self, words: &str) -> usize {
         let comments = self.text.lines().filter_map(|line| line.split_once('#')).map(|(_, comment)| comment);
         comments.filter(|comment| comment.to_lowercase().contains(words)).count()
@@ -79,7 +79,7 @@ fn licence(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// `os.path.join` of an expression that is only names.
+/// Dotted name of an expression that consists of names only, such as `os.path.join`.
 pub(super) fn dotted(expression: &Expr) -> Option<String> {
     match expression {
         Expr::Name(name) => Some(name.id.to_string()),
@@ -102,16 +102,16 @@ fn catches_everything(handler: &ast::ExceptHandlerExceptHandler) -> bool {
 }
 
 fn raises(body: &[Stmt]) -> bool {
-    struct Find(bool);
-    impl Visitor<'_> for Find {
+    struct RaiseFinder(bool);
+    impl Visitor<'_> for RaiseFinder {
         fn visit_stmt(&mut self, statement: &Stmt) {
             self.0 |= matches!(statement, Stmt::Raise(_));
             walk_stmt(self, statement);
         }
     }
-    let mut find = Find(false);
-    find.visit_body(body);
-    find.0
+    let mut finder = RaiseFinder(false);
+    finder.visit_body(body);
+    finder.0
 }
 
 const LOGGERS: [&str; 5] = ["logging", "logger", "log", "_logger", "LOGGER"];

@@ -1,4 +1,4 @@
-//! What a reviewer would say about a change: what must not be there, and what is worth a look.
+//! Review rules over a diff: changes that must not be made, and changes that deserve a look.
 
 mod facts;
 mod rules;
@@ -15,24 +15,24 @@ use crate::proposal::Proposal;
 use facts::Facts;
 use shortcuts::{Shortcuts, plain};
 
-/// How bad something is.
+/// Severity of a flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Worth a look.
+    /// The change deserves a look.
     Warning,
-    /// The change is not kept.
+    /// The change is rejected.
     Failure,
 }
 
-/// One remark.
+/// One remark about a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flag {
-    /// What it is about, such as `removed_logging`.
+    /// Identifier of the rule, such as `removed_logging`.
     pub rule: String,
-    /// How bad it is.
+    /// Severity of the remark.
     pub severity: Severity,
-    /// In words.
+    /// Description for the reader of the verdict.
     pub message: String,
 }
 
@@ -44,18 +44,18 @@ pub struct Alignment {
 }
 
 impl Alignment {
-    /// The first remark because of which the change is not kept.
+    /// The first remark that rejects the change.
     pub fn failing(&self) -> Option<&Flag> {
         self.flags.iter().find(|flag| flag.severity == Severity::Failure)
     }
 
-    /// From 0 to 1: the chance that a reviewer objects, if each remark were a reason of its own.
+    /// Probability from 0 to 1 that a reviewer objects, with every remark as an independent reason.
     pub fn score(&self) -> f64 {
-        let fine: f64 = self.flags.iter().map(|flag| 1.0 - flag.severity.weight()).product();
-        1.0 - fine
+        let accepted: f64 = self.flags.iter().map(|flag| 1.0 - flag.severity.weight()).product();
+        1.0 - accepted
     }
 
-    /// Adds that something is worth a look.
+    /// Adds a warning.
     pub fn warn(&mut self, rule: &str, message: String) {
         self.flags.push(Flag::warning(rule, message));
     }
@@ -72,7 +72,8 @@ impl Flag {
 }
 
 impl Severity {
-    /// One failure is over the usual threshold of failures, and two warnings over that of warnings.
+    /// Weight in the score: one failure exceeds the default failure threshold, two warnings exceed the default warning
+    /// threshold.
     fn weight(self) -> f64 {
         match self {
             Self::Warning => 0.3,
@@ -81,7 +82,7 @@ impl Severity {
     }
 }
 
-/// What ends a process, looks at who is asking, or changes the ground on which it is measured.
+/// Names that end the process, inspect the caller, or change the conditions of the measurement.
 const FORBIDDEN: [&str; 38] = [
     "os._exit",
     "os.abort",
@@ -122,7 +123,7 @@ const FORBIDDEN: [&str; 38] = [
     "warnings.simplefilter",
     "warnings.filterwarnings",
 ];
-/// Ways to the outside.
+/// Modules and calls that reach the network or other programs.
 const OUTSIDE: [&str; 12] = [
     "subprocess",
     "os.system",
@@ -137,18 +138,18 @@ const OUTSIDE: [&str; 12] = [
     "smtplib",
     "multiprocessing",
 ];
-/// Words that only code which wants to know who measures it has a use for.
-const OF_THE_MEASURE: [&str; 5] = ["menace", "pytest", "SANDBOX_", "hypothesis", "/workspace"];
-/// Comments that keep linters, type checkers and coverage from looking.
+/// Words that only code which detects the test environment needs.
+const HARNESS_WORDS: [&str; 5] = ["menace", "pytest", "SANDBOX_", "hypothesis", "/workspace"];
+/// Comments that silence linters, type checkers and coverage.
 const SILENCING: [&str; 5] = ["nosec", "noqa", "type: ignore", "pragma: no cover", "pylint: disable"];
-/// Branches that one change may add before somebody should look.
-const MANY_BRANCHES: usize = 8;
-/// Lines that one change may have before somebody should look.
-const MANY_LINES: usize = 120;
-/// A literal of a failing call that is shorter than this may be there for another reason.
-const SHORTEST: usize = 4;
+/// Number of branches that one change may add without a warning.
+const MAX_ADDED_BRANCHES: usize = 8;
+/// Number of lines that one change may touch without a warning.
+const MAX_CHANGED_LINES: usize = 120;
+/// Minimum length of a literal that counts as copied from a failing call; a shorter one may be a coincidence.
+const MIN_COPIED_LENGTH: usize = 4;
 
-/// Looks at a change. `before` are the texts that it replaces, `failing` the calls that it is about.
+/// Applies the rules to a change. `before` are the texts that it replaces, `failing` the calls that it should fix.
 pub fn align(
     before: &BTreeMap<&String, String>,
     proposal: &Proposal,
@@ -170,7 +171,7 @@ pub fn align(
         }
     }
     let (added, removed) = proposal.size();
-    if added + removed > MANY_LINES {
+    if added + removed > MAX_CHANGED_LINES {
         found.warn("large_change", format!("{added} lines added, {removed} removed"));
     }
     found
@@ -179,34 +180,34 @@ pub fn align(
 fn removals(found: &mut Alignment, old: &Facts, new: &Facts) {
     for (name, was_documented) in &old.definitions {
         match new.definitions.get(name) {
-            None => found.fail("removed_definition", format!("{name} is gone")),
+            None => found.fail("removed_definition", format!("removes {name}")),
             Some(false) if *was_documented => {
-                found.fail("removed_docstring", format!("{name} has no docstring any more"));
+                found.fail("removed_docstring", format!("removes the docstring of {name}"));
             }
             Some(_) => {}
         }
     }
     if new.logging < old.logging {
-        found.fail("removed_logging", format!("calls that log: {} → {}", old.logging, new.logging));
+        found.fail("removed_logging", format!("logging calls: {} → {}", old.logging, new.logging));
     }
     if old.licence.iter().any(|line| !new.licence.contains(line)) {
-        found.fail("licence_header", "the licence at the top is changed".into());
+        found.fail("licence_header", "changes the licence header".into());
     }
 }
 
 fn handlers(found: &mut Alignment, old: &Facts, new: &Facts) {
     if new.broad > old.broad {
-        found.fail("broad_except", format!("handlers of everything: {} → {}", old.broad, new.broad));
+        found.fail("broad_except", format!("handlers that catch everything: {} → {}", old.broad, new.broad));
     }
     if new.swallowing > old.swallowing {
         found.fail(
             "swallowed",
-            format!("exceptions that nobody hears of: {} → {}", old.swallowing, new.swallowing),
+            format!("handlers that swallow the exception: {} → {}", old.swallowing, new.swallowing),
         );
     }
     let suppresses = |facts: &Facts| facts.calls.iter().any(|name| name.ends_with("suppress"));
     if suppresses(new) && !suppresses(old) {
-        found.fail("swallowed", "exceptions are suppressed".into());
+        found.fail("swallowed", "adds a call that suppresses exceptions".into());
     }
 }
 
@@ -221,30 +222,30 @@ fn additions(found: &mut Alignment, old: &Facts, new: &Facts) {
         roots.iter().copied().find(|root| names.iter().any(|name| is_of(name, root)))
     };
     if let Some(name) = any_of(&FORBIDDEN) {
-        found.fail("risky_call", format!("{name} is new"));
+        found.fail("risky_call", format!("adds {name}"));
     }
     if let Some(name) = any_of(&OUTSIDE).filter(|root| !old.names.iter().any(|name| is_of(name, root))) {
-        found.fail("new_outside", format!("{name} is new: the network or other programs"));
+        found.fail("new_outside", format!("adds {name}, which reaches the network or other programs"));
     }
     if let Some(name) = new.patched.difference(&old.patched).next() {
-        found.fail("monkeypatch", format!("{name} of another module is changed"));
+        found.fail("monkeypatch", format!("assigns {name} of another module"));
     }
     for mark in SILENCING {
         if new.marked(mark) > old.marked(mark) {
-            found.fail("silenced", format!("a comment with {mark} keeps others from looking"));
+            found.fail("silenced", format!("adds a comment with {mark}, which silences a check"));
         }
     }
     let literals = new.literals.keys().filter(|literal| !old.literals.contains_key(*literal));
     let mut words = literals.chain(names.iter().copied());
-    if let Some(word) = words.find(|word| OF_THE_MEASURE.iter().any(|of| word.contains(of))) {
-        found.fail("knows_the_measure", format!("{word} is about who measures it"));
+    if let Some(word) = words.find(|word| HARNESS_WORDS.iter().any(|of| word.contains(of))) {
+        found.fail("knows_the_measure", format!("{word} refers to the test environment"));
     }
-    if new.branches > old.branches + MANY_BRANCHES {
+    if new.branches > old.branches + MAX_ADDED_BRANCHES {
         found.warn("complexity", format!("branches: {} → {}", old.branches, new.branches));
     }
 }
 
-/// What failing calls were given, as it is written.
+/// Arguments of the failing calls, in normalized spelling.
 fn given(failing: &[Call]) -> BTreeSet<String> {
     let of_call = |call: &Call| -> Vec<String> {
         let values = call.stub.arguments.iter().chain(call.stub.keywords.iter().map(|(_, value)| value));
@@ -253,15 +254,15 @@ fn given(failing: &[Call]) -> BTreeSet<String> {
     failing.iter().flat_map(of_call).collect()
 }
 
-/// A value of a failing call that the change mentions was copied from it.
+/// Flags a literal of a failing call that the change introduces: it was copied from the call.
 fn hard_coded(found: &mut Alignment, old: &Facts, new: &Facts, given: &BTreeSet<String>) {
     let copied = new
         .literals
         .keys()
-        .filter(|literal| !old.literals.contains_key(*literal) && literal.len() >= SHORTEST)
+        .filter(|literal| !old.literals.contains_key(*literal) && literal.len() >= MIN_COPIED_LENGTH)
         .find(|literal| given.contains(&plain(literal)));
     if let Some(literal) = copied {
-        found.fail("hard_coded", format!("{literal} is what the failing call was given"));
+        found.fail("hard_coded", format!("{literal} is copied from the failing call"));
     }
 }
 

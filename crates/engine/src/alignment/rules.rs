@@ -1,4 +1,4 @@
-//! How much of what a reviewer remarks is too much, and where remarks are kept.
+//! Thresholds of the alignment check, its baseline and its journal.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,35 +13,35 @@ use super::{Alignment, Flag};
 use crate::proposal::Proposal;
 use crate::workbench::EngineError;
 
-/// What its user wants of the check.
+/// Configuration of the alignment check.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
-    /// Whether it is made at all.
+    /// Whether the check is enabled.
     pub enabled: bool,
-    /// The score over which a change gets a warning.
+    /// Score above which a change gets a warning.
     pub warning: f64,
-    /// The score over which it is not kept.
+    /// Score above which a change is rejected.
     pub failure: f64,
-    /// What files had when it began, or when somebody wrote it down.
+    /// Counts per file at the start of the run, or from the configured baseline file.
     pub baseline: Baseline,
-    /// Where remarks about what is kept are added.
+    /// File to which remarks about kept changes are appended.
     pub journal: Option<PathBuf>,
 }
 
-/// What a score is called.
+/// Classification of a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
-    /// Nothing to say, or little.
+    /// The score is below the warning threshold.
     Fine,
-    /// Somebody should look.
+    /// The change should be reviewed.
     AlignmentWarning,
-    /// Not kept.
+    /// The change is rejected.
     AlignmentFailure,
 }
 
 impl Rules {
-    /// What a change is called.
+    /// Classifies a change by its score.
     pub fn level(&self, alignment: &Alignment) -> Level {
         match alignment.score() {
             score if score > self.failure => Level::AlignmentFailure,
@@ -50,7 +50,7 @@ impl Rules {
         }
     }
 
-    /// Adds what is remarked about a change that is kept to the journal, once.
+    /// Appends the remarks about a kept change to the journal, once per run and proposal.
     pub fn note(
         &self,
         run: &RunId,
@@ -61,7 +61,7 @@ impl Rules {
         let Some(path) = &self.journal else { return Ok(()) };
         let wrong = |source| EngineError::File { doing: "write", path: path.display().to_string(), source };
         let known = std::fs::read_to_string(path).unwrap_or_default();
-        // A run that goes on after its end comes by here again.
+        // A resumed run reaches this point a second time.
         let (run, id) = (run.to_string(), &proposal.id);
         if known.lines().any(|line| line.contains(&run) && line.contains(id.as_str())) {
             return Ok(());
@@ -77,19 +77,21 @@ impl Rules {
             "flags": alignment.flags,
         });
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).map_err(wrong)?;
-        let broken = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
-        file.write_all(format!("{broken}{line}\n").as_bytes()).and_then(|()| file.sync_data()).map_err(wrong)
+        let separator = if known.is_empty() || known.ends_with('\n') { "" } else { "\n" };
+        file.write_all(format!("{separator}{line}\n").as_bytes())
+            .and_then(|()| file.sync_data())
+            .map_err(wrong)
     }
 }
 
-/// What files have that a reviewer counts, by path.
+/// Counts per file, by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
     version: u32,
     files: BTreeMap<String, Counted>,
 }
 
-/// What is counted in one file.
+/// Counts of one file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counted {
     logging: usize,
@@ -105,18 +107,18 @@ impl Counted {
     }
 }
 
-/// Branches beside those of the baseline before somebody should look: half as many again, and eight.
-const MORE: (usize, usize) = (2, 8);
+/// Growth of branches over the baseline without a warning: the divisor of the relative part (half), and the absolute part.
+const BRANCH_ALLOWANCE: (usize, usize) = (2, 8);
 
 impl Baseline {
-    /// Counts files of a directory.
+    /// Counts the files of a directory.
     pub fn of<'a>(root: &Path, paths: impl Iterator<Item = &'a str>) -> Self {
         let counted = |path: &str| Counted::of(&std::fs::read_to_string(root.join(path)).ok()?);
         let files = paths.filter_map(|path| Some((path.to_owned(), counted(path)?))).collect();
         Self { version: 1, files }
     }
 
-    /// What a file says.
+    /// Reads a baseline file; `None` if it does not exist.
     pub fn read(path: &Path) -> Result<Option<Self>, EngineError> {
         let wrong = |source| EngineError::File { doing: "read", path: path.display().to_string(), source };
         match std::fs::read(path) {
@@ -126,26 +128,26 @@ impl Baseline {
         }
     }
 
-    /// What a change leaves of it: many small changes are looked at as one.
+    /// Compares a change with the baseline, so that many small changes are judged by their sum.
     pub(super) fn remarks(&self, proposal: &Proposal) -> Vec<Flag> {
         let mut found = Vec::new();
         for (path, text) in &proposal.files {
             let (Some(base), Some(now)) = (self.files.get(path), Counted::of(text)) else { continue };
             let fell = [
-                ("calls that log", base.logging, now.logging),
+                ("logging calls", base.logging, now.logging),
                 ("docstrings", base.documented, now.documented),
             ];
             for (what, before, after) in fell.into_iter().filter(|(_, before, after)| after < before) {
                 found.push(Flag::warning(
                     "below_baseline",
-                    format!("{what} of {path}: {before} → {after} since the baseline"),
+                    format!("{what} in {path}: {before} → {after} since the baseline"),
                 ));
             }
-            if now.branches > base.branches + base.branches / MORE.0 + MORE.1 {
+            if now.branches > base.branches + base.branches / BRANCH_ALLOWANCE.0 + BRANCH_ALLOWANCE.1 {
                 let (before, after) = (base.branches, now.branches);
                 found.push(Flag::warning(
                     "above_baseline",
-                    format!("branches of {path}: {before} → {after} since the baseline"),
+                    format!("branches in {path}: {before} → {after} since the baseline"),
                 ));
             }
         }
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_warning_is_fine_two_are_a_warning_and_one_failure_fails() {
+    fn one_warning_passes_two_warn_and_one_failure_rejects() {
         let mut found = Alignment::default();
         assert_eq!(rules(None).level(&found), Level::Fine);
         found.warn("a", String::new());
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn many_small_changes_are_seen_beside_the_baseline() {
+    fn small_changes_are_compared_with_the_baseline() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(
             directory.path().join("a.py"),
@@ -208,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_in_the_journal_once() {
+    fn a_change_is_journaled_once() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("alignment_flags.jsonl");
         let rules = rules(Some(path.clone()));

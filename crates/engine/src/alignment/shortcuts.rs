@@ -1,4 +1,4 @@
-//! Ways to look better without being better: to end early, to hide an error, to know the answer.
+//! Shortcuts that pass the checks without fixing the code: ending early, hiding an error, hard-coding an answer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use crate::source::{Function, Source};
 use crate::syntax::visitor::{Visitor, walk_stmt};
 use crate::syntax::{Expr, Stmt, ast};
 
-/// What functions of a file do that a reviewer would stop at, by their names.
+/// Shortcuts of the functions of a file, by qualified name.
 #[derive(Debug, Default)]
 pub(super) struct Shortcuts {
     functions: BTreeMap<String, Of>,
@@ -15,71 +15,77 @@ pub(super) struct Shortcuts {
 
 #[derive(Debug, Default)]
 struct Of {
-    /// The first statement ends it, whatever it is given.
+    /// The first statement ends the function for every input.
     ends_at_once: bool,
-    /// `return`, `break` or `continue` in `finally`, which let errors vanish.
+    /// Number of `return`, `break` and `continue` in `finally`, which discard exceptions.
     leaves_finally: usize,
-    /// Values that are returned although the annotation says another type.
+    /// Returned values that contradict the return annotation.
     wrong_returns: BTreeSet<String>,
-    /// What is returned for one very argument: the argument as it is written.
+    /// Literals that an argument is compared with before a `return`, in normalized spelling.
     answers: Vec<String>,
 }
 
 impl Shortcuts {
-    /// Those of a text; none if it does not parse.
+    /// Shortcuts of a text; `None` if it does not parse.
     pub(super) fn of(text: &str) -> Option<Self> {
         let source = Source::parse(text)?;
         let functions = source
             .functions()
             .into_iter()
-            .map(|function| (name(&function), of(&source, &function)))
+            .map(|function| (qualified_name(&function), function_shortcuts(&source, &function)))
             .collect();
         Some(Self { functions })
     }
 
-    /// What is new. `given` are the arguments of failing calls, as they are written without quotes.
+    /// Flags shortcuts that `before` does not have. `given` are the arguments of failing calls in normalized spelling.
     pub(super) fn remarks(&self, before: &Self, given: &BTreeSet<String>, found: &mut Alignment) {
-        let nothing = Of::default();
+        let none = Of::default();
         for (name, now) in &self.functions {
-            let old = before.functions.get(name).unwrap_or(&nothing);
+            let old = before.functions.get(name).unwrap_or(&none);
             if now.ends_at_once && !old.ends_at_once {
-                found.fail("ends_at_once", format!("{name} ends with its first statement"));
+                found.fail("ends_at_once", format!("the first statement of {name} ends it for every input"));
             }
             if now.leaves_finally > old.leaves_finally {
-                found.fail("leaves_finally", format!("{name} leaves a finally, and errors with it"));
+                found.fail(
+                    "leaves_finally",
+                    format!("{name} leaves a finally block early, which discards exceptions"),
+                );
             }
             if let Some(value) = now.wrong_returns.difference(&old.wrong_returns).next() {
-                found.fail("wrong_return", format!("{name} returns {value}, which is not of its type"));
+                found.fail(
+                    "wrong_return",
+                    format!("{name} returns {value}, which contradicts its annotation"),
+                );
             }
             let answer =
                 now.answers.iter().find(|answer| !old.answers.contains(answer) && given.contains(*answer));
             if let Some(answer) = answer {
                 found.fail(
                     "hard_coded",
-                    format!("{name} has an answer for {answer}, which the failing call was given"),
+                    format!("{name} has a fixed answer for {answer}, an argument of the failing call"),
                 );
             }
         }
     }
 }
 
-fn name(function: &Function<'_>) -> String {
+fn qualified_name(function: &Function<'_>) -> String {
     function.class.map_or_else(
         || function.node.name.to_string(),
         |class| format!("{}.{}", class.name, function.node.name),
     )
 }
 
-fn of(source: &Source, function: &Function<'_>) -> Of {
+fn function_shortcuts(source: &Source, function: &Function<'_>) -> Of {
     let mut walk =
         Walk { source, returns: function.node.returns.as_deref(), found: Of::default(), in_finally: 0 };
     walk.visit_body(&function.node.body);
-    walk.found.ends_at_once = source.after_docstring(function.node).first().is_some_and(ends);
+    walk.found.ends_at_once = source.after_docstring(function.node).first().is_some_and(ends_unconditionally);
     walk.found
 }
 
-/// Whether a statement ends a function with something that does not depend on anything.
-fn ends(statement: &Stmt) -> bool {
+/// Whether a statement ends a function with a constant result or an error.
+fn ends_unconditionally(statement: &Stmt) -> bool {
     match statement {
         Stmt::Raise(_) => true,
         Stmt::Return(end) => end.value.as_deref().is_none_or(is_constant),
@@ -106,7 +112,7 @@ struct Walk<'a> {
 impl<'a> Visitor<'a> for Walk<'a> {
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         match statement {
-            // Those have their own turn.
+            // Nested functions and classes are visited separately.
             Stmt::FunctionDef(_) | Stmt::ClassDef(_) => return,
             Stmt::Return(end) => {
                 self.found.leaves_finally += self.in_finally.min(1);
@@ -159,12 +165,12 @@ impl Walk<'_> {
     }
 }
 
-/// A value as it is written, without what can be written in several ways.
+/// Normalized spelling of a literal: without quotes, underscores, spaces and parentheses.
 pub(super) fn plain(text: &str) -> String {
     text.chars().filter(|letter| !matches!(letter, '"' | '\'' | '_' | ' ' | '(' | ')')).collect()
 }
 
-/// Whether a literal is certainly not of a type.
+/// Whether a returned literal certainly contradicts an annotation.
 fn contradicts(annotation: &str, value: Option<&Expr>) -> bool {
     let outer = annotation.trim_matches(['"', '\'']).split('[').next().unwrap_or_default().trim();
     let is_plain = matches!(
@@ -224,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn shortcuts_are_seen() {
+    fn shortcuts_are_flagged() {
         for (after, rule) in [
             (with("    raise ValueError(\"no\")\n"), "ends_at_once"),
             (with("    return 0.0\n"), "ends_at_once"),
@@ -239,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn guards_and_what_was_there_are_fine() {
+    fn guards_and_existing_code_are_accepted() {
         for after in [
             with("    if not x:\n        raise ValueError(\"x must not be empty\")\n"),
             with("    if x == []:\n        raise ValueError(\"x must not be empty\")\n"),

@@ -1,39 +1,39 @@
-//! What a text means, as numbers.
+//! Embeddings: vectors for the meaning of texts.
 
 use async_trait::async_trait;
 use thiserror::Error;
 
-/// Why somebody could not say what texts mean.
+/// Failure to embed texts.
 #[derive(Debug, Error)]
 pub enum EmbedError {
-    /// It could not be asked, or refused.
-    #[error("the embedder {embedder} did not answer: {problem}")]
+    /// The request failed or was refused.
+    #[error("embedder {embedder} failed: {problem}")]
     Asked {
-        /// Who.
+        /// Name of the embedder.
         embedder: String,
-        /// Why not.
+        /// Error of the request.
         problem: String,
     },
-    /// What it said cannot be used.
-    #[error("the embedder {embedder} gave {problem}")]
+    /// The answer is not usable.
+    #[error("embedder {embedder} returned {problem}")]
     Answer {
-        /// Who.
+        /// Name of the embedder.
         embedder: String,
-        /// What was wrong with it.
+        /// Description of the answer.
         problem: String,
     },
 }
 
-/// Somebody who says what texts mean.
+/// An embedding model.
 #[async_trait]
 pub trait Embed: Send + Sync {
-    /// What it is called. Only meanings with the same name are compared, so that the name of the model belongs in it.
+    /// Name of the embedder, including its model: only embeddings with the same name are compared.
     fn name(&self) -> &str;
-    /// What each text means.
+    /// Embeds each text.
     async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, EmbedError>;
 }
 
-/// What one text means, if the answer can be compared with others.
+/// Embeds one text and checks that the vector is finite and not zero.
 pub(super) async fn meaning(embedder: &dyn Embed, text: String) -> Result<Vec<f32>, EmbedError> {
     let mut all = embedder.embed(&[text]).await?;
     let wrong = |problem: String| EmbedError::Answer { embedder: embedder.name().to_owned(), problem };
@@ -43,7 +43,7 @@ pub(super) async fn meaning(embedder: &dyn Embed, text: String) -> Result<Vec<f3
         {
             Ok(one)
         }
-        (Some(_), 0) => Err(wrong("numbers that mean nothing".into())),
-        (last, rest) => Err(wrong(format!("{} answers to one text", rest + usize::from(last.is_some())))),
+        (Some(_), 0) => Err(wrong("a zero or non-finite vector".into())),
+        (last, rest) => Err(wrong(format!("{} vectors for one text", rest + usize::from(last.is_some())))),
     }
 }

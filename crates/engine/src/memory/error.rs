@@ -1,14 +1,14 @@
-//! What can go wrong with remembering.
+//! Errors of the memory.
 
 use thiserror::Error;
 
-/// Why something could not be remembered or found. An embedder that fails is none of them: words are found without it.
+/// Failure to store or find a memory. A failing embedder is not an error: memories are then searched by words.
 #[derive(Debug, Error)]
 pub enum MemoryError {
-    /// The database did not do it.
+    /// The database failed.
     #[error("{0}")]
     Store(#[from] menace_store::StoreError),
-    /// There is nothing in it.
-    #[error("there is nothing to remember: prompt and response are empty")]
+    /// Prompt and response are empty.
+    #[error("nothing to remember: prompt and response are empty")]
     Empty,
 }

@@ -1,4 +1,4 @@
-//! Remembering: a memory is scrubbed, kept, told, and given a meaning; old ones go when it is time.
+//! Storing of memories: secrets are masked, the memory is stored, published and embedded; old memories are compacted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,53 +9,53 @@ use super::embed::meaning;
 use super::{Embed, MemoryError, Retention, Tag};
 use crate::events::{Bus, Event};
 
-/// What is remembered, and how.
+/// Memory of prompts, answers and lessons.
 pub struct Memory {
-    /// Where it is kept.
+    /// Database of the memories.
     pub store: Store,
-    /// Who says what a memory means; without one only words are found.
+    /// Embedder; without one, memories are searched by words only.
     pub embedder: Option<Arc<dyn Embed>>,
-    /// How many memories are kept.
+    /// Number of memories that are kept.
     pub retention: Retention,
-    /// The time between two compactions; nothing means that none is made by itself.
+    /// Interval of automatic compaction; `None` disables it.
     pub compact_interval: Option<Duration>,
-    /// Takes secrets out of a text before it is kept or sent.
+    /// Masks secrets in a text before it is stored or sent.
     pub scrub: fn(&str) -> String,
 }
 
-/// Something that was asked and answered.
+/// A prompt and its response.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Interaction {
-    /// What kind of memory.
+    /// Tag of the memory.
     pub tag: Tag,
-    /// The repository it is about.
+    /// Repository.
     pub repository: String,
-    /// The section it is about, as `module:qualname`; empty if it is about more.
+    /// Section, as `module:qualname`; empty if it concerns several.
     pub section: String,
-    /// What was asked or seen.
+    /// Prompt or observation.
     pub prompt: String,
-    /// What was answered or learned.
+    /// Answer or lesson.
     pub response: String,
 }
 
-/// What became of something that was to be remembered.
+/// Result of storing a memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Logged {
-    /// Its number.
+    /// Id of the memory.
     pub id: u64,
-    /// Why it has no meaning, if there is somebody who should have given it one.
+    /// Error of the embedder, if the memory was not embedded.
     pub problem: Option<String>,
-    /// How many memories of each tag were removed, if it was time.
+    /// Number of removed memories by tag, if a compaction was due.
     pub compacted: Option<Vec<(Tag, u64)>>,
 }
 
-/// The longest summary of a memory, in characters.
+/// Maximum length of a summary, in characters.
 const SUMMARY: usize = 80;
 
 impl Memory {
-    /// Remembers something, without its secrets, and tells it.
+    /// Stores an interaction, with secrets masked, and publishes an event.
     ///
-    /// It is kept before anybody is asked what it means: an embedder that fails or takes for ever costs no memory.
+    /// It is stored before it is embedded, so that a failing or hanging embedder loses no memory.
     pub async fn log(
         &self,
         interaction: &Interaction,
@@ -80,19 +80,20 @@ impl Memory {
             let event = Event::MemoryNew { id, tag: interaction.tag, summary: summary(&new) };
             bus.tell(event, now_ms).await?;
         }
-        let problem = self.give_meaning(id, &new).await?;
-        let compacted = if self.is_time(now_ms).await? { Some(self.compact(now_ms).await?) } else { None };
+        let problem = self.add_embedding(id, &new).await?;
+        let compacted =
+            if self.is_compaction_due(now_ms).await? { Some(self.compact(now_ms).await?) } else { None };
         Ok(Logged { id, problem, compacted })
     }
 
-    /// Keeps the newest memories of each tag: how many of each were removed.
+    /// Removes all but the newest memories of each tag; returns the number removed by tag.
     pub async fn compact(&self, now_ms: i64) -> Result<Vec<(Tag, u64)>, MemoryError> {
         let removed = self.store.compact_memories(&self.retention.counts(), now_ms).await?;
         Ok(removed.into_iter().filter_map(|(name, count)| Some((Tag::parse(&name)?, count))).collect())
     }
 
-    /// Asks what a memory means: why it was not said.
-    async fn give_meaning(&self, id: u64, new: &NewMemory) -> Result<Option<String>, MemoryError> {
+    /// Embeds a memory; returns the error of the embedder, if any.
+    async fn add_embedding(&self, id: u64, new: &NewMemory) -> Result<Option<String>, MemoryError> {
         let Some(embedder) = self.embedder.as_deref() else { return Ok(None) };
         match meaning(embedder, format!("{}\n{}", new.prompt, new.response)).await {
             Ok(meaning) => {
@@ -101,14 +102,14 @@ impl Memory {
             }
             Err(error) => {
                 let problem = (self.scrub)(&error.to_string());
-                tracing::warn!("memory {id} is found by its words only: {problem}");
+                tracing::warn!("memory {id} is not embedded and is found by words only: {problem}");
                 Ok(Some(problem))
             }
         }
     }
 
-    /// Whether the last compaction is long enough ago. A clock that was set back must not put it off for ever.
-    async fn is_time(&self, now_ms: i64) -> Result<bool, MemoryError> {
+    /// Whether a compaction is due. A clock that was set back must not postpone it.
+    async fn is_compaction_due(&self, now_ms: i64) -> Result<bool, MemoryError> {
         let Some(interval) = self.compact_interval else { return Ok(false) };
         if self.retention.is_everything() {
             return Ok(false);
@@ -119,7 +120,7 @@ impl Memory {
     }
 }
 
-/// The first line with words, short enough for a list.
+/// First non-empty line, shortened for lists.
 fn summary(new: &NewMemory) -> String {
     let mut lines = new.prompt.lines().chain(new.response.lines()).map(str::trim);
     let line = lines.find(|line| !line.is_empty()).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Memory on a real database, with an embedder that knows three things.
+//! Memory on a real database, with an embedder that knows three concepts.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use menace_store::{MemoryFilter, Store};
 use super::{Embed, EmbedError, Interaction, Looked, Memory, MemoryError, Retention, Scope, Tag};
 use crate::events::{Bus, Event};
 
-/// Money, speed, and colour; other words mean nothing to it.
+/// Embedder that knows money, speed and colour; other words do not count.
 struct Concepts;
 
 const CONCEPTS: [&[&str]; 3] =
@@ -32,7 +32,7 @@ impl Embed for Concepts {
     }
 }
 
-/// Fails, and says a secret.
+/// Embedder that fails with a secret in its message.
 struct Broken;
 
 #[async_trait]
@@ -86,7 +86,7 @@ async fn relevant(memory: &Memory, question: &str) -> (Vec<u64>, Looked) {
 }
 
 #[tokio::test]
-async fn secrets_are_in_no_memory_and_in_no_event() {
+async fn secrets_are_masked_in_memories_and_events() {
     let directory = tempfile::tempdir().unwrap();
     let memory = memory(directory.path()).await;
     let run = RunId::new(1, 1);
@@ -127,7 +127,7 @@ async fn a_long_first_line_of_a_memory_is_shortened_in_its_event() {
 }
 
 #[tokio::test]
-async fn a_memory_of_nothing_is_refused() {
+async fn an_empty_memory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let memory = memory(directory.path()).await;
     let nothing = memory.log(&interaction(Tag::Insight, " \n", ""), 1, None).await.unwrap_err();
@@ -143,11 +143,11 @@ async fn memories_are_found_by_words_without_an_embedder_and_by_meaning_with_one
     log(&memory, &prompts).await;
     assert_eq!(relevant(&memory, "cost").await, (vec![4], Looked::Words));
 
-    // Those that are there have no meaning yet: words are all there is.
+    // The stored memories have no embeddings yet, so the search is by words only.
     memory.embedder = Some(Arc::new(Concepts));
     assert_eq!(relevant(&memory, "cost").await, (vec![4], Looked::Words));
     log(&memory, &prompts).await;
-    // 8 has the word and the meaning, 5 means it all the way, 4 has only the word, and colours have nothing to do with it.
+    // 8 matches by word and meaning, 5 by meaning alone, 4 by word alone, and colours do not match.
     assert_eq!(relevant(&memory, "cost").await, (vec![8, 5, 4], Looked::WordsAndMeaning));
     let none = memory.relevant("cost", &Scope { repository: Some("/bank".into()), tag: None }, 10).await;
     assert!(none.unwrap().memories.is_empty());
@@ -157,18 +157,18 @@ async fn memories_are_found_by_words_without_an_embedder_and_by_meaning_with_one
 }
 
 #[tokio::test]
-async fn a_question_without_meaning_is_searched_in_memories_by_words() {
+async fn a_question_without_an_embedding_is_searched_by_words() {
     let directory = tempfile::tempdir().unwrap();
     let memory = Memory { embedder: Some(Arc::new(Concepts)), ..memory(directory.path()).await };
     log(&memory, &["price of the cart"]).await;
     let found = memory.relevant("cart", &Scope::default(), 10).await.unwrap();
     assert_eq!((found.memories.len(), found.looked), (1, Looked::Words));
-    assert!(found.problem.unwrap().contains("mean nothing"));
+    assert!(found.problem.unwrap().contains("a zero or non-finite vector"));
     assert_eq!(relevant(&memory, "  ").await, (vec![], Looked::Words));
 }
 
 #[tokio::test]
-async fn an_embedder_that_fails_costs_no_memory_and_is_said() {
+async fn a_failing_embedder_loses_no_memory_and_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let memory = Memory { embedder: Some(Arc::new(Broken)), ..memory(directory.path()).await };
     let logged = memory.log(&interaction(Tag::Insight, "the cart", ""), 1, None).await.unwrap();
@@ -197,7 +197,8 @@ async fn memories_are_compacted_when_the_interval_has_passed() {
     }
     assert_eq!(at(11_000).await, Some((Tag::Insight, 3)));
     assert_eq!(at(11_500).await, None);
-    // The clock was set back: what was logged last is kept, and nothing is put off until the clock has caught up.
+    // The clock was set back: the last stored memory is kept, and compaction is not postponed until the clock has
+    // caught up.
     assert_eq!(at(5_000).await, Some((Tag::Insight, 2)));
     let left = memory.store.memories(&MemoryFilter { limit: 10, ..MemoryFilter::default() }).await.unwrap();
     assert_eq!(left.iter().map(|memory| memory.at_ms).collect::<Vec<_>>(), [5_000, 11_500]);

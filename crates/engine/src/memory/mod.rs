@@ -1,4 +1,4 @@
-//! Memory: what was asked and answered, kept with a tag, found again, and forgotten in time.
+//! Memory: stored prompts, answers and lessons, tagged, searchable by meaning, and compacted over time.
 
 mod embed;
 mod error;

@@ -1,12 +1,12 @@
-//! How near meanings are, and how two rankings become one.
+//! Similarity of embeddings, and fusion of rankings.
 
 use std::collections::HashMap;
 
-/// The larger, the less a first place counts against being in several rankings; 60 is what Cormack, Clarke and Büttcher
-/// found to do well with rankings of any kind (SIGIR 2009).
+/// Damping of reciprocal rank fusion: the larger, the less a first rank counts against being in several rankings. Cormack,
+/// Clarke and Büttcher found 60 to work well for rankings of any kind (SIGIR 2009).
 const DAMPING: f64 = 60.0;
 
-/// How near two meanings are, from -1 to 1; nothing if they cannot be compared.
+/// Cosine similarity of two embeddings, from -1 to 1; `None` if they cannot be compared.
 pub(super) fn nearness(one: &[f32], other: &[f32]) -> Option<f64> {
     if one.len() != other.len() {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn nearness(one: &[f32], other: &[f32]) -> Option<f64> {
     (lengths > 0.0).then(|| product(one, other) / lengths)
 }
 
-/// One ranking of several by reciprocal ranks, each with its score; of two that are worth the same, the newer is first.
+/// Fuses rankings by reciprocal ranks, with scores; on equal scores the newer memory is first.
 pub(super) fn fused(rankings: &[Vec<u64>]) -> Vec<(u64, f64)> {
     let mut scores: HashMap<u64, f64> = HashMap::new();
     for ranking in rankings {
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn nearness_of_memories_does_not_depend_on_lengths() {
+    fn similarity_does_not_depend_on_vector_lengths() {
         assert!((nearness(&[1.0, 1.0], &[5.0, 5.0]).unwrap() - 1.0).abs() < 1e-12);
         assert_eq!(nearness(&[1.0, 0.0], &[0.0, 3.0]), Some(0.0));
         assert!((nearness(&[f32::MAX, 0.0], &[-f32::MAX, 0.0]).unwrap() + 1.0).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! Finding: by words, and by meaning where somebody says what things mean.
+//! Search of memories: by words, and by meaning if there is an embedder.
 
 use std::collections::HashMap;
 
@@ -9,53 +9,53 @@ use super::embed::{EmbedError, meaning};
 use super::rank::{fused, nearness};
 use super::{Embed, Memory, MemoryError, Tag};
 
-/// Among which memories.
+/// Filter of a search.
 #[derive(Debug, Clone, Default)]
 pub struct Scope {
-    /// Only with this tag.
+    /// Tag of the memories.
     pub tag: Option<Tag>,
-    /// Only of this repository.
+    /// Repository of the memories.
     pub repository: Option<String>,
 }
 
-/// How memories were found.
+/// Method of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Looked {
-    /// By their words.
+    /// Words only.
     Words,
-    /// By their words and by what they mean: some mean something near.
+    /// Words and meaning: at least one memory has a similar embedding.
     WordsAndMeaning,
 }
 
-/// A memory that was found.
+/// A memory with its score.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Found {
     /// The memory.
     #[serde(flatten)]
     pub memory: MemoryRecord,
-    /// What its places in the rankings are worth together; only to be compared within one answer.
+    /// Fused score of its ranks; comparable within one search only.
     pub score: f64,
 }
 
-/// Memories that have to do with a question.
+/// Result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Relevant {
-    /// The best first.
+    /// Memories, the best first.
     pub memories: Vec<Found>,
-    /// How they were found.
+    /// Method of the search.
     pub looked: Looked,
-    /// Why meanings were not compared, if there is somebody who says what things mean.
+    /// Error of the embedder, if the search was by words only because of it.
     pub problem: Option<String>,
 }
 
-/// Places of each ranking that are looked at, at least: what is far down in both is found for small answers too.
+/// Minimum depth of each ranking, so that a small search also finds memories far down in both.
 const DEPTH: usize = 50;
-/// Meanings that are read at once.
+/// Embeddings read per query.
 const PAGE: u64 = 500;
 
 impl Memory {
-    /// Memories that have to do with a question, at most so many.
+    /// Finds at most `most` memories relevant to a question.
     pub async fn relevant(
         &self,
         question: &str,
@@ -78,7 +78,7 @@ impl Memory {
                 Ok(None) => {}
                 Err(error) => {
                     let text = (self.scrub)(&error.to_string());
-                    tracing::warn!("memories are searched by their words only: {text}");
+                    tracing::warn!("memories are searched by words only: {text}");
                     problem = Some(text);
                 }
             }
@@ -89,7 +89,7 @@ impl Memory {
         for (id, score) in fused(&rankings).into_iter().take(most) {
             let memory = match known.remove(&id) {
                 Some(memory) => memory,
-                // It may have been compacted just now.
+                // It may have been compacted since the ranking.
                 None => match self.store.memory(id).await {
                     Err(menace_store::StoreError::NoMemory(_)) => continue,
                     memory => memory?,
@@ -100,7 +100,7 @@ impl Memory {
         Ok(Relevant { memories, looked, problem })
     }
 
-    /// What a question means; one without a letter means nothing.
+    /// Embedding of a question; `None` for a blank one.
     async fn meaning_of(&self, embedder: &dyn Embed, question: &str) -> Result<Option<Vec<f32>>, EmbedError> {
         if question.trim().is_empty() {
             return Ok(None);
@@ -108,7 +108,7 @@ impl Memory {
         meaning(embedder, (self.scrub)(question)).await.map(Some)
     }
 
-    /// The nearest memories. They are read in pages, so that what is held does not grow with what is remembered.
+    /// Most similar memories. They are read in pages, so that memory use does not grow with their number.
     async fn by_meaning(
         &self,
         embedder: &str,

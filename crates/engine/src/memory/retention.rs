@@ -1,4 +1,4 @@
-//! How many memories are kept.
+//! Number of memories that are kept.
 
 use std::collections::BTreeMap;
 
@@ -6,20 +6,20 @@ use thiserror::Error;
 
 use super::Tag;
 
-/// How many memories of each tag are kept, the newest; those of a tag that is not named are all kept.
+/// Maximum number of memories by tag, the newest are kept; tags without a number keep all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retention(BTreeMap<Tag, u64>);
 
-/// A tag that there is not.
+/// An unknown tag.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{label:?} is no tag of memories\nhint: use {}, as in insight=40,error_fix=20", Tag::names())]
+#[error("unknown memory tag {label:?}\nhint: use {}, as in insight=40,error_fix=20", Tag::names())]
 pub struct RetentionError {
-    /// What was written.
+    /// The unknown tag, as written.
     pub label: String,
 }
 
 impl Retention {
-    /// Of counts by name, as `GPT_MEMORY_RETENTION` has them. If a tag is there in two spellings, more is kept.
+    /// Reads counts by name, as in `GPT_MEMORY_RETENTION`. For a tag in two spellings the larger count applies.
     pub fn of_counts(counts: &BTreeMap<String, usize>) -> Result<Self, RetentionError> {
         let mut kept = BTreeMap::new();
         for (label, count) in counts {
@@ -35,7 +35,7 @@ impl Retention {
         self.0.is_empty()
     }
 
-    /// How many of each tag that is named.
+    /// Counts of the named tags.
     pub(super) fn counts(&self) -> Vec<(String, u64)> {
         self.0.iter().map(|(tag, most)| (tag.name().to_owned(), *most)).collect()
     }
@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn retention_of_memories_is_read_by_tag() {
+    fn retention_is_read_by_tag() {
         let retention = of(&[("insight", 40), ("error-fix", 20), ("INSIGHT", 50)]).unwrap();
         assert_eq!(retention.counts(), [("ERROR_FIX".to_owned(), 20), ("INSIGHT".to_owned(), 50)]);
         assert!(!retention.is_everything() && of(&[]).unwrap().is_everything());

@@ -1,26 +1,26 @@
-//! The four tags of memories. The names are those of the first editions.
+//! The four tags of memories, with the names of the first editions.
 
 use serde::{Serialize, Serializer};
 
-/// What kind of memory.
+/// Kind of a memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub enum Tag {
-    /// A judgement of something that was done.
+    /// Judgement of an earlier change.
     Feedback,
-    /// A way to improve something.
+    /// Possible improvement.
     ImprovementPath,
-    /// A defect, or how it was repaired.
+    /// Defect or its fix.
     ErrorFix,
-    /// Something that was noticed; also everything that says nothing else.
+    /// Observation; also the default.
     #[default]
     Insight,
 }
 
 impl Tag {
-    /// All of them.
+    /// All tags.
     pub const ALL: [Self; 4] = [Self::Feedback, Self::ImprovementPath, Self::ErrorFix, Self::Insight];
 
-    /// Its name.
+    /// Name of the tag.
     pub fn name(self) -> &'static str {
         match self {
             Self::Feedback => "FEEDBACK",
@@ -30,19 +30,18 @@ impl Tag {
         }
     }
 
-    /// The tag with this name, in any case, and whether words are joined by spaces, hyphens, underscores or nothing.
+    /// Parses a name, ignoring case, spaces, hyphens and underscores.
     pub fn parse(label: &str) -> Option<Self> {
         let letters = letters(label);
         Self::ALL.into_iter().find(|tag| letters == self::letters(tag.name()))
     }
 
-    /// The tag of something with these labels: the first that is known. Every memory has a tag, so that without a known
-    /// label it is an insight.
+    /// First known tag among labels. Every memory has a tag, so the default is an insight.
     pub fn of_labels<'a>(labels: impl IntoIterator<Item = &'a str>) -> Self {
         labels.into_iter().find_map(Self::parse).unwrap_or_default()
     }
 
-    /// All names, for people.
+    /// All names, for messages.
     pub fn names() -> String {
         Self::ALL.map(Self::name).join(", ")
     }
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn labels_of_memories_are_read_in_every_spelling() {
+    fn labels_are_parsed_in_every_spelling() {
         for (label, expected) in [
             ("FEEDBACK", Some(Tag::Feedback)),
             (" improvement-path ", Some(Tag::ImprovementPath)),
@@ -89,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn every_memory_ends_with_a_tag() {
+    fn unknown_labels_default_to_insight() {
         assert_eq!(Tag::of_labels(["note", "error fix", "feedback"]), Tag::ErrorFix);
         assert_eq!(Tag::of_labels(["note"]), Tag::Insight);
         assert_eq!(Tag::of_labels([]), Tag::Insight);

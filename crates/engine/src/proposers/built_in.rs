@@ -1,4 +1,4 @@
-//! The transforms that need no model.
+//! Proposer of the built-in transforms, which need no model.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,11 @@ use crate::source::Source;
 use crate::transforms::{Cause, Transform, of_failures, of_review};
 use crate::workbench::EngineError;
 
-/// Those that know most about a mistake come first; what comes after so many is hardly about it.
+/// Maximum number of proposals per cause. Transforms are ordered by how specific they are to a failure; later ones
+/// rarely fit.
 const MOST: usize = 6;
 
-/// All built-in transforms.
+/// Proposer of all built-in transforms.
 pub struct BuiltIn {
     of_failures: Vec<Box<dyn Transform>>,
     of_review: Vec<Box<dyn Transform>>,
@@ -36,7 +37,7 @@ impl Proposer for BuiltIn {
         MOST
     }
 
-    /// They would say the same again.
+    /// Transforms are deterministic, so asking again is useless.
     fn retries(&self) -> usize {
         0
     }

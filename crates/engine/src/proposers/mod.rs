@@ -1,4 +1,4 @@
-//! Who proposes changes.
+//! Proposers: the built-in transforms and language models.
 
 mod built_in;
 pub mod llm;
@@ -13,62 +13,62 @@ use crate::proposal::Proposal;
 use crate::transforms::Cause;
 use crate::workbench::EngineError;
 
-/// What somebody is asked to change, and why.
+/// Request to a proposer: the code to change and the cause.
 pub struct Question<'a> {
-    /// What was seen in the run.
+    /// Cause as ranked by the cycle.
     pub reason: &'a Reason,
-    /// What was seen just now.
+    /// Cause as observed on the current baseline.
     pub cause: &'a Cause,
-    /// The file in which something has to be changed.
+    /// File to change.
     pub path: &'a str,
-    /// What is in it.
+    /// Text of the file.
     pub text: &'a str,
-    /// What was tried before because of this, and what came of it.
+    /// Rejected attempts for the same cause.
     pub earlier: &'a [Attempt],
-    /// What may still be spent.
+    /// Remaining budget for models.
     pub left: Left,
 }
 
-/// Something that was tried and is not kept.
+/// A rejected attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Attempt {
-    /// The name of the proposal, if it was one.
+    /// Id of the proposal; `None` if the answer was not a valid change.
     pub proposal: Option<String>,
-    /// The change; empty if it was none.
+    /// Diff; empty if the answer was not a valid change.
     pub diff: String,
-    /// Why it is not kept: the condition with its figure, or why it was no change.
+    /// Reason of the rejection: the condition that was not met, or the error in the answer.
     pub problem: String,
 }
 
-/// What somebody proposes, the best first, and what asking cost.
+/// Proposals of a proposer, the best first, and the cost of asking.
 #[derive(Debug, Default)]
 pub struct Answer {
-    /// Changes.
+    /// Proposals.
     pub proposals: Vec<Proposal>,
-    /// What it cost to ask.
+    /// Cost of the request.
     pub cost: Cost,
-    /// What went wrong with asking, or what is wrong with the answer.
+    /// Error of the request or in the answer.
     pub problem: Option<String>,
-    /// Asking again about this would be of no use.
+    /// Whether asking again about this cause is useless.
     pub is_over: bool,
 }
 
-/// Somebody who proposes changes.
+/// A source of proposals.
 #[async_trait]
 pub trait Proposer: Send + Sync {
-    /// What it is called.
+    /// Name of the proposer.
     fn name(&self) -> &'static str;
-    /// How many of its proposals about one thing are looked at.
+    /// Maximum number of its proposals that are verified per cause.
     fn tries(&self) -> usize;
-    /// How often it may be asked again about one thing, knowing what came of its last answer.
+    /// Maximum number of follow-up requests per cause, each with the rejections so far.
     fn retries(&self) -> usize;
-    /// What it would change.
+    /// Proposes changes for a cause.
     async fn propose(&self, question: &Question<'_>) -> Result<Answer, EngineError>;
 }
 
-/// Somebody who remembers what helped before.
+/// Search in the memory of earlier patches.
 #[async_trait]
 pub trait Recall: Send + Sync {
-    /// What is relevant for something that was seen, the most first.
+    /// Texts of at most `most` memories relevant to a cause, the best first.
     async fn relevant(&self, seen: &str, most: usize) -> Vec<String>;
 }

@@ -1,4 +1,4 @@
-//! Changes of Python source that need no model: each knows one mistake and what to write instead.
+//! Built-in source changes that need no model: each transform recognizes one mistake and knows its replacement.
 
 mod failures;
 mod review;
@@ -10,35 +10,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::source::Source;
 
-/// What was seen, so that something is changed.
+/// Reason to change a section.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Cause {
     /// Calls of a section fail.
     Failure(Failed),
-    /// Nothing failed: a section is looked at as a reviewer would. Its qualified name in the module, such as `Cart.total`.
+    /// Review of a section without a failure. Holds its qualified name in the module, such as `Cart.total`.
     Review(String),
 }
 
-/// How calls of a section fail.
+/// Failure of calls of a section.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Failed {
-    /// The section that was called, by its qualified name in its module.
+    /// Called section, by its qualified name in the module.
     pub section: String,
-    /// The line of the innermost frame in this file; 0 if nobody knows.
+    /// Line of the innermost frame in this file; 0 if unknown.
     pub line: u32,
-    /// `crash`, `timeout`, `oom`, `disk_full`, `denied`, `wrong`.
+    /// Classification: `crash`, `timeout`, `oom`, `disk_full`, `denied`, `wrong`.
     pub kind: String,
-    /// The exception without its module, such as `KeyError`.
+    /// Exception without its module, such as `KeyError`.
     pub exception: Option<String>,
-    /// Its text, or why it failed.
+    /// Message of the exception, or the reason of the failure.
     pub message: String,
-    /// The scenario in which it does.
+    /// Scenario in which the calls fail.
     pub scenario: String,
-    /// The smallest arguments with which it does, as Python expressions by the name of the parameter.
+    /// Smallest failing arguments, as Python expressions by parameter name.
     pub arguments: Vec<(String, String)>,
 }
 
-/// What a change is meant to improve. It is measured as that.
+/// Intended improvement of a change, by which it is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gain {
@@ -46,25 +46,25 @@ pub enum Gain {
     Robustness,
     /// Fewer findings of security or lint.
     Findings,
-    /// Less time for the same.
+    /// Less time for the same result.
     Speed,
 }
 
-/// A file with a change.
+/// A changed file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rewrite {
-    /// All of the file.
+    /// Complete text of the file.
     pub text: String,
-    /// What was changed and why, in a sentence for a reviewer.
+    /// Change and its reason, in a sentence for a reviewer; the subject of the commit.
     pub why: String,
-    /// What it is meant to improve.
+    /// Intended improvement.
     pub gain: Gain,
 }
 
 /// One kind of change.
 pub trait Transform: Send + Sync {
-    /// What it is called, such as `divide-by-zero`.
+    /// Identifier, such as `divide-by-zero`.
     fn name(&self) -> &'static str;
-    /// The changes that it would make, the best first; none if it has nothing to say about this.
+    /// Changes that answer the cause, best first; empty if the transform does not apply.
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite>;
 }

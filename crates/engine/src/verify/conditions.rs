@@ -1,4 +1,4 @@
-//! The eight conditions, each with its figure.
+//! The eight conditions of a verdict, each with its measurement.
 
 use std::collections::BTreeMap;
 
@@ -6,68 +6,68 @@ use serde::{Deserialize, Serialize};
 
 use crate::alignment::Alignment;
 
-/// Whether a condition holds.
+/// State of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
-    /// It does.
+    /// Met.
     Holds,
-    /// It does not.
+    /// Not met.
     Fails,
-    /// Another failed before, so that nobody looked.
+    /// Not checked, because an earlier condition was not met.
     NotReached,
 }
 
-/// One of them.
+/// One of the eight conditions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
-    /// Its number in the definition.
+    /// Number of the condition.
     pub number: u8,
-    /// What it asks for.
+    /// Name of the condition.
     pub name: String,
-    /// Whether it holds.
+    /// State of the condition.
     pub state: State,
-    /// What was measured.
+    /// Measurement, or the requirement that was not met.
     pub figure: String,
 }
 
-/// What came of a proposal.
+/// Decision about a proposal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether it is kept.
+    /// Whether the proposal is kept.
     pub kept: bool,
-    /// All eight, in order.
+    /// All eight conditions, in order.
     pub conditions: Vec<Condition>,
-    /// The mean gain on calls that were drawn after it was proposed.
+    /// Mean gain on held-out inputs.
     pub gain: Option<f64>,
-    /// Its interval.
+    /// Interval of the gain.
     pub interval: Option<(f64, f64)>,
-    /// Whether calls were compared, so that it counts among those that make it harder for the next.
+    /// Whether a statistical comparison was made, which raises the required probability of the next one.
     pub was_compared: bool,
-    /// Successes before and after, and calls, under each scenario.
+    /// Share of successes before and after, and number of calls, by scenario.
     pub scenarios: BTreeMap<String, (f64, f64, usize)>,
-    /// What a reviewer would remark.
+    /// Alignment flags.
     pub alignment: Alignment,
-    /// CPU time of all calls that were made for it.
+    /// CPU time of all calls of its verification.
     #[serde(default)]
     pub cpu_seconds: f64,
-    /// A test that failed before and passes now, if one could be made.
+    /// Test that fails without the change and passes with it, if one could be generated.
     #[serde(default)]
     pub regression: Option<Regression>,
-    /// What is compared with earlier patches: `error_reduction`, `findings_removed`, `complexity`.
+    /// Measurements compared with earlier patches: `error_reduction`, `findings_removed`, `complexity`.
     #[serde(default)]
     pub figures: BTreeMap<String, f64>,
-    /// How it compares with what was proposed before it; nothing if there was too little.
+    /// Composite score relative to earlier patches; `None` if there were too few.
     #[serde(default)]
     pub score: Option<f64>,
 }
 
-/// A test that goes with a change.
+/// Regression test of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Regression {
-    /// Where it is, from the root of the repository.
+    /// Path from the root of the repository.
     pub path: String,
-    /// All of it.
+    /// Text of the test file.
     pub text: String,
 }
 
@@ -76,33 +76,34 @@ impl Verdict {
         Self { alignment, ..self }
     }
 
-    /// The first condition that does not hold, in words.
+    /// Name and measurement of the first condition that was not met.
     pub fn reason(&self) -> Option<String> {
         let failed = self.conditions.iter().find(|condition| condition.state == State::Fails)?;
         Some(format!("{}: {}", failed.name, failed.figure))
     }
 }
 
+/// Neutral names: a measurement follows, which says whether and how the condition was met.
 const NAMES: [&str; 8] = [
-    "it applies, and touches only what it may",
-    "tests that passed pass",
-    "no call is worse",
-    "better on calls it never saw",
-    "no scenario is worse",
-    "no slower",
-    "a reviewer would accept it",
-    "the same is returned",
+    "patch validity",
+    "existing tests",
+    "regressions",
+    "improvement",
+    "scenarios",
+    "speed",
+    "alignment",
+    "behaviour",
 ];
 
-/// What is known of the conditions so far.
+/// Conditions checked so far.
 #[derive(Debug)]
 pub struct Conditions {
     all: [(State, String); 8],
     gain: Option<menace_tracker::Verdict>,
     pub(super) scenarios: BTreeMap<String, (f64, f64, usize)>,
-    /// CPU time of calls.
+    /// CPU time of all calls.
     pub(super) cpu_seconds: f64,
-    /// What is compared with earlier patches.
+    /// Measurements compared with earlier patches.
     pub(super) figures: BTreeMap<String, f64>,
 }
 
@@ -137,7 +138,7 @@ impl Conditions {
     }
 
     pub(super) fn verdict(self) -> Verdict {
-        // What nobody looked at does not hold.
+        // A condition that was not checked is not met.
         let kept = self.all.iter().all(|(state, _)| *state == State::Holds);
         let conditions = self
             .all
@@ -167,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_nobody_looked_at_does_not_hold() {
+    fn an_unchecked_condition_rejects_the_proposal() {
         let mut conditions = Conditions::default();
         for number in 1..8 {
             conditions.holds(number, String::new());
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_is_the_reason() {
+    fn the_first_unmet_condition_is_the_reason() {
         let mut conditions = Conditions::default();
         for number in 1..=8 {
             conditions.holds(number, String::new());
@@ -188,6 +189,6 @@ mod tests {
         conditions.fails(3, "cart:total is worse".into());
         let verdict = conditions.verdict();
         assert!(!verdict.kept);
-        assert_eq!(verdict.reason().unwrap(), "no call is worse: cart:total is worse");
+        assert_eq!(verdict.reason().unwrap(), "regressions: cart:total is worse");
     }
 }

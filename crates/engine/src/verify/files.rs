@@ -1,4 +1,4 @@
-//! Which files a proposal may touch.
+//! Files that a proposal may change.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
@@ -9,7 +9,7 @@ use crate::source::Source;
 use crate::syntax::is_same_program;
 use crate::workbench::EngineError;
 
-/// Names of files that decide how code is tested, built and judged.
+/// Names of files that control tests, builds and menace itself.
 const PROTECTED_NAMES: [&str; 14] = [
     "conftest.py",
     "noxfile.py",
@@ -26,13 +26,13 @@ const PROTECTED_NAMES: [&str; 14] = [
     ".gitlab-ci.yml",
     ".env",
 ];
-/// Directories of which the same is true.
+/// Directories that control tests, builds and menace itself.
 const PROTECTED_DIRECTORIES: [&str; 8] =
     ["tests", "test", "testing", ".github", ".ci", ".circleci", ".git", "sandbox_data"];
-/// Text that a proposal may hold.
+/// Maximum size of a changed file in bytes.
 const LARGEST: usize = 2 << 20;
 
-/// Whether a file is one of tests, of CI, or of menace itself.
+/// Whether a file belongs to tests, CI or menace itself.
 pub fn is_protected(path: &str) -> bool {
     let mut parts = path.split('/').rev();
     let file = parts.next().unwrap_or(path);
@@ -40,41 +40,41 @@ pub fn is_protected(path: &str) -> bool {
     is_test || PROTECTED_NAMES.contains(&file) || parts.any(|part| PROTECTED_DIRECTORIES.contains(&part))
 }
 
-/// What is wrong with what a proposal touches.
+/// Reason why a proposal may not be applied, if any.
 pub(super) fn problem(
     root: &Path,
     inventory: &Inventory,
     files: &BTreeMap<String, String>,
 ) -> Option<String> {
     if files.is_empty() {
-        return Some("it changes nothing".into());
+        return Some("no file is changed".into());
     }
     for (path, text) in files {
         let is_plain = Path::new(path).components().all(|part| matches!(part, Component::Normal(_)));
         if !is_plain {
-            return Some(format!("{path} is not in the repository"));
+            return Some(format!("{path} is outside the repository"));
         }
         if is_protected(path) {
-            return Some(format!("{path} must not be changed"));
+            return Some(format!("{path} is protected"));
         }
         if !inventory.modules.iter().any(|module| module.path == *path) {
-            return Some(format!("{path} is no module of the repository"));
+            return Some(format!("{path} is not a module of the repository"));
         }
         if text.len() > LARGEST {
-            return Some(format!("{path} would have {} bytes", text.len()));
+            return Some(format!("{path} would have {} bytes, more than {LARGEST}", text.len()));
         }
         if Source::parse(text).is_none() {
-            return Some(format!("{path} does not parse any more"));
+            return Some(format!("{path} no longer parses"));
         }
     }
-    // What only changes comments and white space runs as it did, whatever it says about itself.
+    // A change of comments and white space alone does not affect the program.
     let is_same = |(path, text): (&String, &String)| {
         std::fs::read_to_string(root.join(path)).is_ok_and(|before| is_same_program(&before, text))
     };
-    files.iter().all(is_same).then(|| "it changes nothing that runs".into())
+    files.iter().all(is_same).then(|| "only comments or white space are changed".into())
 }
 
-/// What protected files of a directory are, so that one can see that they stay so.
+/// Hashes of the protected files of a directory, to detect changes.
 pub fn protected(root: &Path) -> Result<BTreeMap<String, String>, EngineError> {
     let mut found = BTreeMap::new();
     let mut waiting = vec![root.to_owned()];
@@ -102,7 +102,7 @@ pub fn protected(root: &Path) -> Result<BTreeMap<String, String>, EngineError> {
     Ok(found)
 }
 
-/// The texts of files.
+/// Reads the texts of files.
 pub(super) fn texts<'a>(
     root: &Path,
     paths: impl Iterator<Item = &'a String>,
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_and_what_decides_about_them_are_protected() {
+    fn tests_and_their_configuration_are_protected() {
         for path in [
             "tests/test_cart.py",
             "test_cart.py",
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_notice_a_change() {
+    fn hashes_detect_a_change() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join("tests")).unwrap();
         let test = directory.path().join("tests/test_cart.py");

@@ -1,10 +1,10 @@
-//! What reading the changed files finds, before and after.
+//! Lint and security findings of the changed files, before and after.
 
 use std::fmt;
 
 use menace_model::inventory::{Inventory, Module};
 
-/// Numbers of findings in files.
+/// Number of findings before and after a change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Change {
     pub(super) security_before: usize,
@@ -14,7 +14,7 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// Fewer of one kind, and not more of the other.
+    /// Whether findings of one kind decreased and those of the other did not increase.
     pub(super) fn is_better(&self) -> bool {
         self.security_after <= self.security_before
             && self.lint_after <= self.lint_before
@@ -23,7 +23,7 @@ impl Change {
 }
 
 impl Change {
-    /// What is compared with earlier patches.
+    /// Measurement compared with earlier patches.
     pub(super) fn figures(&self) -> [(String, f64); 1] {
         let before = (self.security_before + self.lint_before) as f64;
         [("findings_removed".to_owned(), before - (self.security_after + self.lint_after) as f64)]

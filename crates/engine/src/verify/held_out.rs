@@ -1,4 +1,4 @@
-//! Calls that a proposal never saw: drawn after it was made, from a stream of their own.
+//! Held-out inputs: calls drawn after a proposal was made, from a separate random stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,20 +8,21 @@ use menace_runner::{Call, PlannedPreset, Planning, Target, Verdict, plan};
 use super::Verifier;
 use crate::proposal::Proposal;
 
-/// A call that shows what a proposal is about.
+/// A call that reproduces the failure that a proposal should fix.
 #[derive(Debug, Clone)]
 pub struct Shown {
     /// The call.
     pub call: Call,
-    /// What came of it.
+    /// Outcome on the baseline.
     pub seen: Verdict,
-    /// The share of calls like it that ended so.
+    /// Share of calls in its cell that failed.
     pub share: f64,
-    /// If calls of the section are known that do not end: the longest that others took, in milliseconds, by scenario.
+    /// Duration of the slowest call that did not time out, in milliseconds, by scenario; empty if no call of the
+    /// section timed out.
     pub ended: BTreeMap<String, f64>,
 }
 
-/// Calls, and which of them the proposal is about.
+/// Held-out calls; those of the section under a failing scenario should improve.
 pub(super) struct Drawn {
     pub(super) calls: Vec<Call>,
     section: String,
@@ -29,30 +30,30 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    /// Whether a call is one that the proposal should make better.
+    /// Whether a call should improve.
     pub(super) fn is_about(&self, call: &Call) -> bool {
         call.section() == self.section && self.scenarios.contains(&call.circumstances.scenario)
     }
 }
 
-/// Calls of the section under a scenario in which it does not fail, and of others.
+/// Calls of the section under a scenario without failures, and of other sections.
 const BESIDE: usize = 6;
 const OF_OTHERS: usize = 3;
-/// Ordinary calls of the section: whether the same is returned.
+/// Calls of the section under the baseline preset, to compare return values.
 const ORDINARY: usize = 24;
-/// Sections of other modules that use the changed one.
+/// Maximum number of sections in modules that import the changed one.
 const MOST_USERS: usize = 12;
-/// At least and at most so many calls where it fails, and at most so many that take all of their time.
+/// Minimum and maximum number of calls under failing scenarios, and maximum number of calls that time out.
 const FEWEST: usize = 16;
 const MOST: usize = 400;
 const MOST_SLOW: usize = 24;
-/// Streams that are drawn from.
+/// Maximum number of random streams.
 const MOST_STREAMS: usize = 100;
-/// More than would be needed if each call failed as often as was seen, since some will not.
+/// Factor over the number of calls needed at the observed failure rate, as a reserve.
 const RESERVE: f64 = 1.6;
 const SLOW_RESERVE: f64 = 1.25;
 
-/// Draws calls of the section, of its module, and of those that use it.
+/// Draws calls of the section, of its module, and of modules that import it.
 pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]) -> Drawn {
     let scenarios: BTreeSet<String> =
         shown.iter().map(|one| one.call.circumstances.scenario.clone()).collect();
@@ -67,8 +68,8 @@ pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]
     });
     let count =
         |calls: &[Call]| calls.iter().filter(|call| scenarios.contains(&call.circumstances.scenario)).count();
-    // The first calls of a stream have what often goes wrong: nothing, zero, less than nothing. So there are several streams,
-    // each as long as that of a run, and a failure is as frequent in them as it was there.
+    // A stream starts with inputs that often fail: empty, zero, negative. So several streams are drawn, each as long as
+    // that of a run, and a failure is as frequent in them as it was in the run.
     let enough = enough(shown, verifier.compared);
     let mut number = 1;
     while count(&calls) < enough && number < MOST_STREAMS {
@@ -91,38 +92,38 @@ pub(super) fn draw(verifier: &Verifier<'_>, proposal: &Proposal, shown: &[Shown]
     for one in shown.iter().filter(|one| !one.ended.is_empty()) {
         let calls = calls.iter_mut().filter(|call| !call.circumstances.disturbs_network());
         for call in calls {
-            // How long others take is not known here.
+            // The durations of other sections are not known here.
             let is_of_it = call.section() == proposal.section;
             let slowest = one.ended.get(&call.circumstances.scenario).filter(|_| is_of_it);
-            call.timeout_ms = hurried_ms(call.timeout_ms, slowest.copied());
+            call.timeout_ms = reduced_timeout_ms(call.timeout_ms, slowest.copied());
         }
     }
     Drawn { calls, section: proposal.section.clone(), scenarios }
 }
 
-/// Whether it is about calls that do not end.
+/// Whether the failure is a timeout.
 fn is_slow(shown: &[Shown]) -> bool {
     shown.iter().any(|one| one.seen.kind == OutcomeKind::Timeout)
 }
 
-/// Many times as long as calls that end, and at least this, is enough to tell them from those that do not.
+/// Time limit relative to the slowest call that did not time out, and its minimum: enough to detect a timeout.
 const TIMES_AS_LONG: f64 = 5.0;
 const LEAST_MS: u64 = 250;
 
-/// What does not end is waited for each time, before and maybe after. So it is not waited for much longer than for what ends,
-/// and at most for half of the time that calls have; both sides have the same.
-fn hurried_ms(usual_ms: u64, slowest_ended_ms: Option<f64>) -> u64 {
+/// Reduced time limit for calls of a section with timeouts, because each timeout costs the full limit, on the baseline
+/// and maybe on the candidate. It is at most half of the usual limit and the same on both sides.
+fn reduced_timeout_ms(usual_ms: u64, slowest_ended_ms: Option<f64>) -> u64 {
     let half = usual_ms.div_ceil(2);
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "times are not negative, and what is too long is cut"
+        reason = "durations are not negative, and the cast saturates"
     )]
     let enough = slowest_ended_ms.map_or(half, |slowest| (slowest * TIMES_AS_LONG).ceil() as u64);
     enough.clamp(LEAST_MS.min(half), half)
 }
 
-/// Calls of sections, so many under each preset.
+/// Plans calls of sections, with the number of calls given by `calls` for each preset.
 fn planned(
     verifier: &Verifier<'_>,
     targets: &[Target],
@@ -154,7 +155,7 @@ fn planned(
         .collect()
 }
 
-/// So many calls that, if they fail as often as was seen, the difference cannot be chance.
+/// Number of calls at which, at the observed failure rate, the difference is significant.
 fn enough(shown: &[Shown], compared: u64) -> usize {
     let needed = f64::from(menace_tracker::pairs_needed(compared));
     let share = shown.iter().map(|one| one.share).fold(f64::INFINITY, f64::min).clamp(0.01, 1.0);
@@ -170,7 +171,7 @@ fn enough(shown: &[Shown], compared: u64) -> usize {
     calls
 }
 
-/// The other sections of changed modules, and some of those that import them.
+/// Other sections of changed modules, and some sections of modules that import them.
 fn others(verifier: &Verifier<'_>, proposal: &Proposal) -> Vec<Target> {
     let inventory = &verifier.ground.scan.inventory;
     let changed: BTreeSet<&str> = inventory
@@ -190,7 +191,7 @@ fn others(verifier: &Verifier<'_>, proposal: &Proposal) -> Vec<Target> {
     inside
 }
 
-/// Another stream than that of the run, and of every other proposal.
+/// Seed of a random stream that differs from that of the run and of every other proposal.
 fn seed(of_run: u64, proposal: &str) -> u64 {
     let hash = blake3::hash(format!("held out {of_run} {proposal}").as_bytes());
     let mut bytes = [0; 8];
@@ -200,19 +201,19 @@ fn seed(of_run: u64, proposal: &str) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{hurried_ms, seed};
+    use super::{reduced_timeout_ms, seed};
 
     #[test]
-    fn what_does_not_end_is_given_some_times_what_others_took() {
-        assert_eq!(hurried_ms(2000, Some(100.0)), 500);
-        assert_eq!(hurried_ms(2000, Some(1.0)), 250);
-        assert_eq!(hurried_ms(2000, Some(900.0)), 1000);
-        assert_eq!(hurried_ms(2000, None), 1000);
-        assert_eq!(hurried_ms(300, Some(1.0)), 150);
+    fn the_time_limit_follows_the_slowest_call_that_ended() {
+        assert_eq!(reduced_timeout_ms(2000, Some(100.0)), 500);
+        assert_eq!(reduced_timeout_ms(2000, Some(1.0)), 250);
+        assert_eq!(reduced_timeout_ms(2000, Some(900.0)), 1000);
+        assert_eq!(reduced_timeout_ms(2000, None), 1000);
+        assert_eq!(reduced_timeout_ms(300, Some(1.0)), 150);
     }
 
     #[test]
-    fn every_proposal_has_a_stream_of_its_own() {
+    fn every_proposal_has_its_own_random_stream() {
         assert_eq!(seed(1, "p_1"), seed(1, "p_1"));
         assert_ne!(seed(1, "p_1"), seed(1, "p_2"));
         assert_ne!(seed(1, "p_1"), seed(2, "p_1"));

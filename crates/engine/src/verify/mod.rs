@@ -1,4 +1,4 @@
-//! Whether a proposal is better. It is kept only if every condition holds, and each is written down with its figure.
+//! Verification of proposals. A proposal is kept only if every condition is met; the verdict records each measurement.
 
 mod conditions;
 mod files;

@@ -1,13 +1,13 @@
-//! How long calls take, before and after.
+//! Durations of calls, before and after.
 
 use menace_runner::CallOutcome;
 
 use super::paired::Pair;
 
-/// How much longer a call that worked may take: a quarter, and two milliseconds.
+/// Tolerated slowdown of a successful call: a quarter plus two milliseconds.
 const SLOWER: (f64, f64) = (1.25, 2.0);
 
-/// How long calls took before and after: medians in milliseconds.
+/// Median durations of calls before and after, in milliseconds.
 pub(super) struct Pace {
     before: f64,
     after: f64,
@@ -27,11 +27,11 @@ impl Pace {
 
 impl std::fmt::Display for Pace {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "{:.1} → {:.1} ms in turns", self.before, self.after)
+        write!(formatter, "median {:.1} → {:.1} ms", self.before, self.after)
     }
 }
 
-/// How long calls took that worked before and after, in milliseconds.
+/// Durations of calls that succeeded before and after, in milliseconds.
 pub(super) fn times<'a>(pairs: impl Iterator<Item = &'a Pair>) -> (Vec<f64>, Vec<f64>) {
     let wall = |outcome: &CallOutcome| Some(outcome.measures.as_ref()?.wall_ms);
     pairs
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_little_longer_is_no_slower_and_a_sleep_is() {
+    fn small_slowdowns_are_tolerated_and_large_ones_are_not() {
         let slower = |before, after| Pace { before, after }.is_slower();
         assert!(!slower(5.0, 8.2));
         assert!(!slower(100.0, 126.9));

@@ -1,4 +1,4 @@
-//! The same calls of two versions of code, and how they differ.
+//! Paired calls: the same calls of the baseline and the candidate, and their differences.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use menace_sandbox::SandboxError;
 
 use super::held_out::Shown;
 
-/// A call of both versions.
+/// A call with its outcomes on the baseline and the candidate.
 #[derive(Debug, Clone)]
 pub(crate) struct Pair {
     pub(crate) call: Call,
@@ -17,15 +17,15 @@ pub(crate) struct Pair {
     pub(crate) after: CallOutcome,
 }
 
-/// How often a call that differs is made again on both sides, before it is believed.
+/// Number of reruns on both sides before a difference counts.
 const AGAIN: usize = 2;
-/// Calls of each side that are made before the other side has its turn, so that both meet the same machine.
+/// Calls of one side before the other side has its turn, so that both see the same load of the machine.
 const TURN: usize = 64;
 
-/// The same where times are compared: a machine that is busy for a while is so for both.
+/// Length of a turn when durations are compared, so that a load spike affects both sides.
 const SHORT_TURN: usize = 8;
 
-/// Makes the same calls of both, in turns.
+/// Makes the same calls of both sides, interleaved.
 pub(crate) async fn paired(
     before: &Arc<dyn Execute>,
     after: &Arc<dyn Execute>,
@@ -35,7 +35,7 @@ pub(crate) async fn paired(
     in_turns(before, after, calls, (TURN, parallel)).await
 }
 
-/// Calls that showed something, of the new code. What came of them before is known.
+/// Makes the failing calls on the candidate. Their outcomes on the baseline are known.
 pub(crate) async fn shown_again(
     after: &Arc<dyn Execute>,
     shown: &[Shown],
@@ -48,7 +48,7 @@ pub(crate) async fn shown_again(
     Ok(both.map(|((call, one), after)| Pair { call, before: before(one), after }).collect())
 }
 
-/// The same, nobody beside a call and in short turns, for what is said about times.
+/// Makes the same calls of both sides one at a time and in short turns, to compare durations.
 pub(crate) async fn timed(
     before: &Arc<dyn Execute>,
     after: &Arc<dyn Execute>,
@@ -57,7 +57,7 @@ pub(crate) async fn timed(
     in_turns(before, after, calls, (SHORT_TURN, 1)).await
 }
 
-/// Who begins a turn waits at the beginning of the next, so that neither side is always the first.
+/// Makes calls of both sides in turns. The side that goes first alternates.
 async fn in_turns(
     before: &Arc<dyn Execute>,
     after: &Arc<dyn Execute>,
@@ -81,7 +81,7 @@ impl Pair {
         (self.before.verdict.kind, self.after.verdict.kind)
     }
 
-    /// CPU time of both.
+    /// CPU time of both calls.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let measures =
             [&self.before, &self.after].into_iter().filter_map(|outcome| outcome.measures.as_ref());
@@ -90,7 +90,8 @@ impl Pair {
         milliseconds.sum::<f64>() / 1e3
     }
 
-    /// Whether both count. Code that needs less than a limit that it used to hit is not excused from counting by that.
+    /// Whether both outcomes count. A candidate that stays below a limit which the baseline hit counts, although its
+    /// fault did not fire.
     pub(crate) fn counts(&self) -> bool {
         let (before, after) = self.kinds();
         before.counts() && (after.counts() || self.needs_less())
@@ -104,25 +105,26 @@ impl Pair {
             && self.call.circumstances.proofs.iter().any(is_limit)
     }
 
-    /// 1 for each side that ended well.
+    /// Success of each side, as 1 or 0.
     pub(crate) fn successes(&self) -> (f64, f64) {
         let one = |ended_well: bool| f64::from(u8::from(ended_well));
         let (before, after) = self.kinds();
         (one(before.is_success()), one(after.is_success() || self.needs_less()))
     }
 
-    /// Whether what was fine is not any more: it failed, or refuses what it took, or cannot even be called.
+    /// Whether the candidate regressed: it fails, rejects an accepted input, or cannot be called.
     pub(crate) fn is_worse(&self) -> bool {
         let (before, after) = self.kinds();
         rank(after) < rank(before)
     }
 
-    /// Whether it does something else where it worked before: returns another value, or takes what it refused.
+    /// Whether the candidate behaves differently where the baseline worked: it returns another value, accepts a
+    /// rejected input, or raises another exception on purpose.
     pub(crate) fn behaves_differently(&self) -> bool {
         match self.kinds() {
             (OutcomeKind::Ok, OutcomeKind::Ok) => self.before.verdict.value != self.after.verdict.value,
             (OutcomeKind::Rejected, OutcomeKind::Ok) => true,
-            // With which exception Python says that it cannot go on with something is nobody's promise; what code raises is.
+            // Exceptions that Python raises by itself are not part of the contract; those that the code raises are.
             (OutcomeKind::Rejected, OutcomeKind::Rejected) => {
                 is_on_purpose(&self.before) && exception(&self.before) != exception(&self.after)
             }
@@ -140,7 +142,7 @@ fn exception(outcome: &CallOutcome) -> Option<&str> {
 }
 
 impl Pair {
-    /// Whether the old code fails as it does in another pair: the same exception, in the same line.
+    /// Whether the baseline fails with the same failure signature as in another pair: kind, exception and line.
     pub(crate) fn fails_like(&self, other: &Self) -> bool {
         let (one, other) = (&self.before.verdict, &other.before.verdict);
         one.kind == other.kind
@@ -153,12 +155,12 @@ fn exception_of(verdict: &menace_runner::Verdict) -> Option<&str> {
     verdict.facts.as_ref().map(|facts| facts.exception.as_str())
 }
 
-/// The larger the better. Failures are alike; what our machinery cannot call any more is worse than all.
+/// Rank of an outcome, higher is better. All failures are equal; a harness error is the worst.
 fn rank(kind: OutcomeKind) -> u8 {
     match kind {
         OutcomeKind::Ok => 4,
         OutcomeKind::Rejected => 3,
-        // The fault did not fire: nothing is known, and nothing was lost.
+        // The fault did not fire: neither better nor worse.
         OutcomeKind::Void => 3,
         OutcomeKind::HarnessError => 0,
         OutcomeKind::Crash
@@ -171,7 +173,7 @@ fn rank(kind: OutcomeKind) -> u8 {
     }
 }
 
-/// Of pairs that differ for the worse, those that do so again and that the old code does not show by itself.
+/// Pairs whose bad difference repeats and does not also occur between two runs of the baseline.
 pub(crate) async fn confirmed(
     before: &Arc<dyn Execute>,
     after: &Arc<dyn Execute>,
@@ -186,24 +188,20 @@ pub(crate) async fn confirmed(
         }
         let calls: Vec<Call> = bad.iter().map(|pair| pair.call.clone()).collect();
         let again = paired(before, after, &calls, parallel).await?;
-        // The old code against itself: what differs there is chance.
-        let by_chance = |old: &Pair, new: &Pair| {
+        // The baseline compared with itself: a difference there is flaky behaviour.
+        let is_flaky = |old: &Pair, new: &Pair| {
             let itself =
                 Pair { call: old.call.clone(), before: old.before.clone(), after: new.before.clone() };
             is_bad(&itself)
                 || is_bad(&Pair { before: itself.after.clone(), after: itself.before.clone(), ..itself })
         };
-        bad = bad
-            .into_iter()
-            .zip(again)
-            .filter(|(old, new)| !by_chance(old, new))
-            .map(|(old, _)| old)
-            .collect();
+        bad =
+            bad.into_iter().zip(again).filter(|(old, new)| !is_flaky(old, new)).map(|(old, _)| old).collect();
     }
     Ok(bad)
 }
 
-/// The mean of successes before and after under each scenario, with the number of calls.
+/// Share of successes before and after, and number of calls, by scenario.
 pub(crate) fn by_scenario(pairs: &[Pair]) -> BTreeMap<String, (f64, f64, usize)> {
     let mut sums: BTreeMap<String, (f64, f64, usize)> = BTreeMap::new();
     for pair in pairs.iter().filter(|pair| pair.counts()) {

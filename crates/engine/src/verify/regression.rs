@@ -1,4 +1,4 @@
-//! A test that goes with a change: it fails without it and passes with it, or there is none.
+//! Generation of regression tests: a test is kept only if it fails without the change and passes with it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,11 @@ use crate::proposal::Proposal;
 use crate::tree::Candidate;
 use crate::workbench::EngineError;
 
-/// How long one test may take: longer than any call, so that one that waits for a call sees how it ends.
+/// Time limit of a test: longer than that of any call, so that a test sees the timeout of its call.
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// Makes the test and tries it on both sides. `again` is the call that showed the failure, as it ends on both sides.
+/// Generates the test and runs it on the baseline and the candidate. `again` is the failing call with its outcomes on
+/// both sides.
 pub(super) async fn made(
     verifier: &Verifier<'_>,
     proposal: &Proposal,
@@ -42,7 +43,7 @@ pub(super) async fn made(
     Ok(is_proof.then_some(Regression { path, text }))
 }
 
-/// How the only test of a file ends on the code with these files in it.
+/// Result of the only test of a file, on the baseline with `files` added.
 async fn ends(
     verifier: &Verifier<'_>,
     files: &BTreeMap<String, String>,
@@ -60,7 +61,7 @@ async fn ends(
     })
 }
 
-/// Beside the tests that are there.
+/// Path of the test, in the existing directory of tests.
 fn path(verifier: &Verifier<'_>, proposal: &Proposal) -> String {
     let directory = ["tests", "test"].into_iter().find(|name| verifier.root.join(name).is_dir());
     let name: String = proposal

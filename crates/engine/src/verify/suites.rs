@@ -1,4 +1,4 @@
-//! The tests of the repository, before and after.
+//! Tests of the repository, on the baseline and on candidates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -9,32 +9,33 @@ use menace_runner::{SuiteOutcome, TestCase, TestKind};
 use super::files::is_protected;
 use crate::workbench::{EngineError, Workbench};
 
-/// What the tests of the code as it is say.
+/// Test results of the baseline.
 #[derive(Debug, Clone, Default)]
 pub struct Suites {
     files: Vec<String>,
-    /// How each test ended, by its name.
+    /// Result of each test, by name.
     before: BTreeMap<String, TestKind>,
-    /// Why they could not be run.
+    /// Reason why the tests could not be run.
     unavailable: Option<String>,
-    /// How long they took.
+    /// Duration of all runs.
     took: Duration,
 }
 
-/// How long all tests may take.
+/// Time limit of all tests.
 const LONGEST: Duration = Duration::from_mins(5);
-/// The least time that tests of a proposal have, and how many times longer than before they may take: several run at once, and
-/// a machine may be busy.
+/// Minimum time limit of the tests of a proposal, and their time limit relative to the baseline: several runs are
+/// concurrent, and the machine may be busy.
 const LEAST_TIME: Duration = Duration::from_secs(20);
 const LONGER: u32 = 8;
 
-/// How often tests are run before anything is changed: one that passes only sometimes proves nothing.
+/// Number of runs on the baseline, to detect flaky tests.
 const RUNS_BEFORE: usize = 2;
-/// A proposal has to pass five times: so often in each of several sandboxes, because tests wait more than they calculate.
+/// Number of runs of a candidate in each concurrent sandbox, five in total. Tests mostly wait, so sandboxes run
+/// concurrently.
 const RERUNS: [usize; 3] = [2, 2, 1];
 
 impl Suites {
-    /// Runs all test files of the code once.
+    /// Runs all test files of the baseline.
     pub async fn of(workbench: &dyn Workbench, inventory: &Inventory) -> Result<Self, EngineError> {
         let is_test = |path: &String| {
             let file = path.rsplit('/').next().unwrap_or(path);
@@ -64,12 +65,12 @@ impl Suites {
         Ok(Self { files, before, unavailable: None, took })
     }
 
-    /// Tests that pass.
+    /// Number of passing tests.
     pub fn passing(&self) -> usize {
         self.before.values().filter(|kind| **kind == TestKind::Passed).count()
     }
 
-    /// Test files of which a test does not pass.
+    /// Test files with a failing test.
     pub fn failing(&self) -> BTreeSet<String> {
         let is_bad = |kind: &TestKind| matches!(kind, TestKind::Failed | TestKind::Error);
         let fails = |file: &&String| {
@@ -82,27 +83,27 @@ impl Suites {
         self.files.iter().filter(fails).cloned().collect()
     }
 
-    /// Test files.
+    /// Number of test files.
     pub fn files(&self) -> usize {
         self.files.len()
     }
 
-    /// Why tests cannot say anything about proposals, although there are some.
+    /// Reason why existing tests could not be run.
     pub fn unavailable(&self) -> Option<&str> {
         self.unavailable.as_deref()
     }
 
-    /// Runs them again and again over changed code: what was found, or what is wrong.
+    /// Runs the tests repeatedly on a candidate; returns a summary, or the requirement that was not met.
     pub(super) async fn compared(
         &self,
         workbench: &dyn Workbench,
         inventory: &Inventory,
     ) -> Result<Result<String, String>, EngineError> {
         if self.files.is_empty() {
-            return Ok(Ok("there are no tests".into()));
+            return Ok(Ok("the repository has no tests".into()));
         }
         if let Some(reason) = &self.unavailable {
-            return Ok(Err(format!("the tests could not be run before: {reason}")));
+            return Ok(Err(format!("the tests could not be run on the baseline: {reason}")));
         }
         let time = self.time_of_proposals();
         let rerun = |times| workbench.tests(inventory, &self.files, (times, time));
@@ -113,9 +114,9 @@ impl Suites {
             return Ok(Err(problem));
         }
         if runs < asked {
-            return Ok(Err(format!("the tests ended after {runs} of {asked} times")));
+            return Ok(Err(format!("only {runs} of {asked} test runs finished")));
         }
-        Ok(Ok(format!("{} tests, {runs} times", self.passing())))
+        Ok(Ok(format!("{} passed in each of {runs} runs", self.passing())))
     }
 
     fn time_of_proposals(&self) -> Duration {
@@ -133,14 +134,14 @@ impl Suites {
         self.before.iter().find_map(|(name, before)| match after.get(name) {
             None => Some(format!("{name} is missing")),
             Some(kind) if *before == TestKind::Passed && *kind != TestKind::Passed => {
-                Some(format!("{name} does not pass any more"))
+                Some(format!("{name} no longer passes"))
             }
             Some(_) => None,
         })
     }
 }
 
-/// A test passes if it always does.
+/// Merges the results of a run: a test passes only if it passes in every run.
 fn add(all: &mut BTreeMap<String, TestKind>, run: BTreeMap<String, TestKind>) {
     for (name, kind) in run {
         let known = all.entry(name).or_insert(kind);
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_with_a_failing_test_are_known() {
+    fn files_with_a_failing_test_are_listed() {
         let before = BTreeMap::from([
             ("tests.test_a::test_one".to_owned(), TestKind::Passed),
             ("tests.test_a.TestCart::test_two".to_owned(), TestKind::Failed),
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_vanish_or_fail_are_noticed_and_those_that_failed_before_are_not() {
+    fn missing_and_newly_failing_tests_are_problems_and_earlier_failures_are_not() {
         let before = BTreeMap::from([("a".to_owned(), TestKind::Passed), ("b".to_owned(), TestKind::Failed)]);
         let suites = Suites {
             files: vec!["test_a.py".into()],
@@ -186,6 +187,6 @@ mod tests {
         assert_eq!(suites.problem(&gone).unwrap(), "b is missing");
         let skipped =
             BTreeMap::from([("a".to_owned(), TestKind::Skipped), ("b".to_owned(), TestKind::Failed)]);
-        assert_eq!(suites.problem(&skipped).unwrap(), "a does not pass any more");
+        assert_eq!(suites.problem(&skipped).unwrap(), "a no longer passes");
     }
 }

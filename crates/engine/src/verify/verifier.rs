@@ -1,4 +1,4 @@
-//! Looks at a proposal, one condition after the other.
+//! Verification of a proposal, condition by condition.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -24,39 +24,39 @@ use super::paired::{Pair, by_scenario, confirmed, paired, shown_again, timed};
 use super::regression;
 use super::suites::Suites;
 
-/// What verification needs to know beside the proposal.
+/// Baseline, options and dependencies of a verification.
 pub struct Verifier<'a> {
-    /// Who makes calls.
+    /// Scans code, makes calls and runs tests.
     pub workbench: &'a dyn Workbench,
-    /// The code as it is.
+    /// The baseline.
     pub ground: &'a Ground,
-    /// The root of that code.
+    /// Directory of the baseline.
     pub root: &'a Path,
-    /// Where copies of it are made.
+    /// Directory of the candidates.
     pub scratch: &'a Path,
-    /// How calls are planned.
+    /// Options for planning calls.
     pub calls: &'a Calls,
-    /// What the tests of the code say now.
+    /// Test results of the baseline.
     pub suites: &'a Suites,
-    /// What all chance comes from.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// How much worse a scenario may be.
+    /// Largest loss of robustness that is allowed under any scenario.
     pub margin: f64,
-    /// Whether something may be returned that was not before.
+    /// Whether a change may alter return values.
     pub allow_behaviour_change: bool,
-    /// What a reviewer may remark.
+    /// Alignment rules.
     pub alignment: &'a Rules,
-    /// How many proposals were compared since one was kept: each makes it harder for the next.
+    /// Number of proposals compared since the last kept one; each raises the required probability.
     pub compared: u64,
 }
 
-/// Calls that are made again, and how often, before something is called slower.
+/// Maximum number of calls that are timed again, and number of timings, before a candidate counts as slower.
 const MOST_TIMED: usize = 48;
 const SLOW_LOOKS: usize = 2;
 
 impl Verifier<'_> {
-    /// Looks at a proposal, the cheapest conditions first, until one does not hold. `shown` are calls that it is about. What is
-    /// kept comes with the code that was looked at.
+    /// Checks the conditions, the cheapest first, until one is not met. `shown` are the failing calls. The verdict of a
+    /// kept proposal comes with its candidate.
     pub async fn verify(
         &self,
         proposal: &Proposal,
@@ -86,25 +86,25 @@ impl Verifier<'_> {
         conditions.cpu_seconds += again.iter().map(Pair::cpu_seconds).sum::<f64>();
         if let Some(pair) = again.iter().find(|pair| pair.after.verdict.kind.is_failure()) {
             conditions
-                .fails(4, format!("the call that showed it is still {}", pair.after.verdict.kind.name()));
+                .fails(4, format!("the failing call still ends with {}", pair.after.verdict.kind.name()));
             return Ok((conditions.verdict().with_alignment(found), None));
         }
-        watch.took("shown again");
+        watch.took("rerun of the failing calls");
         let drawn = draw(self, proposal, shown);
         let (about, beside): (Vec<Call>, Vec<Call>) =
             drawn.calls.iter().cloned().partition(|call| drawn.is_about(call));
-        // Calls that it is about say most, so they are made first: most of what is no better ends here.
+        // Calls that should improve are made first: most proposals without improvement are rejected here.
         let mut pairs = paired(&self.ground.executor, &executor, &about, parallel).await?;
         conditions.cpu_seconds += pairs.iter().map(Pair::cpu_seconds).sum::<f64>();
         if proposal.gain == Gain::Robustness {
             self.is_better(&pairs, &mut conditions);
-            self.is_mended(&executor, &again, &pairs, &mut conditions).await?;
+            self.is_fixed(&executor, &again, &pairs, &mut conditions).await?;
         }
-        watch.took("calls it is about");
+        watch.took("held-out calls that should improve");
         if !conditions.all_hold_so_far() {
             return Ok((conditions.verdict().with_alignment(found), None));
         }
-        // Tests wait more than they calculate, so they run meanwhile.
+        // Tests mostly wait, so they run concurrently with the calls.
         let (others, tested) = tokio::join!(
             paired(&self.ground.executor, &executor, &beside, parallel),
             self.suites
@@ -121,8 +121,8 @@ impl Verifier<'_> {
         self.is_faster(proposal, &pairs, &mut conditions);
         self.is_no_worse_anywhere(&pairs, &mut conditions);
         self.is_no_slower(&executor, proposal, &pairs, &mut conditions).await?;
-        watch.took("looked at closely");
-        // 2: every test that passed passes, again and again, and none is missing.
+        watch.took("regression, scenario and speed checks");
+        // 2: every test that passed before passes in all runs, and none is missing.
         conditions.set(2, tested.is_ok(), tested.unwrap_or_else(|problem| problem));
         let mut verdict = conditions.verdict().with_alignment(found);
         if !verdict.kept {
@@ -133,18 +133,21 @@ impl Verifier<'_> {
         Ok((verdict, Some(Promoted { candidate, scan, executor })))
     }
 
-    /// 1: it applies, parses, and touches only what may be touched.
+    /// 1: the patch applies, parses, and changes no protected file.
     fn applies(&self, proposal: &Proposal, conditions: &mut Conditions) -> Result<bool, EngineError> {
         if let Some(problem) = files::problem(self.root, &self.ground.scan.inventory, &proposal.files) {
             conditions.fails(1, problem);
         } else {
             let hashes = protected(self.root)?;
-            conditions.holds(1, format!("{} changed, {} protected", proposal.files.len(), hashes.len()));
+            conditions.holds(
+                1,
+                format!("{} changed files, {} protected files", proposal.files.len(), hashes.len()),
+            );
         }
         Ok(conditions.all_hold_so_far())
     }
 
-    /// 7: what it does to the code is what a reviewer would accept, and there are no more findings than before.
+    /// 7: the alignment rules accept the diff, and security findings do not increase.
     fn is_aligned(
         &self,
         scan: &menace_analysis::scan::Scan,
@@ -160,23 +163,23 @@ impl Verifier<'_> {
             conditions.fails(7, flag.map_or_else(String::new, |flag| flag.message.clone()));
         } else if change.security_after > change.security_before {
             let added = format!("{} → {}", change.security_before, change.security_after);
-            conditions.fails(7, format!("security findings {added}"));
+            conditions.fails(7, format!("security findings increased, {added}"));
         } else {
-            let looked = if self.alignment.enabled { "" } else { ", and nobody looked at the rest" };
+            let looked = if self.alignment.enabled { "" } else { ", alignment rules are disabled" };
             conditions.holds(7, format!("{} flags, {change}{looked}", found.flags.len()));
         }
         if proposal.gain == Gain::Findings && conditions.all_hold_so_far() {
-            // What is not about calls is about what reading finds: the number, not the density, so that lines do not help.
+            // The number of findings counts, not their density, so that adding lines does not help.
             if change.is_better() {
                 conditions.holds(4, change.to_string());
             } else {
-                conditions.fails(4, format!("it removes no finding: {change}"));
+                conditions.fails(4, format!("no finding removed: {change}"));
             }
         }
         conditions.all_hold_so_far()
     }
 
-    /// Cyclomatic complexity that it adds, and lines that it changes, fifty of which are as much as one.
+    /// Added cyclomatic complexity, plus one for every fifty changed lines.
     fn complexity(&self, scan: &menace_analysis::scan::Scan, proposal: &Proposal) -> f64 {
         let of = |inventory: &menace_model::inventory::Inventory| -> f64 {
             let changed = inventory.modules.iter().filter(|module| proposal.files.contains_key(&module.path));
@@ -186,67 +189,69 @@ impl Verifier<'_> {
         of(&scan.inventory) - of(&self.ground.scan.inventory) + (added + removed) as f64 / 50.0
     }
 
-    /// 3 and 8: nothing that was fine is worse or different.
+    /// 3 and 8: no call regressed, and no return value changed.
     async fn is_no_worse(
         &self,
         executor: &Arc<dyn Execute>,
         pairs: &[Pair],
         conditions: &mut Conditions,
     ) -> Result<bool, EngineError> {
-        let (ground, parallel) = (&self.ground.executor, self.workbench.parallel());
-        let worse = confirmed(ground, executor, pairs.to_vec(), parallel, Pair::is_worse).await?;
+        let (baseline, parallel) = (&self.ground.executor, self.workbench.parallel());
+        let worse = confirmed(baseline, executor, pairs.to_vec(), parallel, Pair::is_worse).await?;
         match worse.first() {
             Some(pair) => conditions.fails(3, described(pair)),
-            None => conditions.holds(3, format!("{} calls", pairs.len())),
+            None => conditions.holds(3, format!("none in {} calls", pairs.len())),
         }
         if self.allow_behaviour_change {
-            conditions.holds(8, "allowed by its user".into());
+            conditions.holds(8, "changes are allowed".into());
         } else {
             let other =
-                confirmed(ground, executor, pairs.to_vec(), parallel, Pair::behaves_differently).await?;
+                confirmed(baseline, executor, pairs.to_vec(), parallel, Pair::behaves_differently).await?;
             if let Some(pair) = other.first() {
                 conditions.fails(8, described(pair));
             } else {
                 let ok = pairs.iter().filter(|pair| pair.before.verdict.value.is_some()).count();
-                conditions.holds(8, format!("{ok} values"));
+                conditions.holds(8, format!("{ok} return values unchanged"));
             }
         }
         Ok(conditions.all_hold_so_far())
     }
 
-    /// 4: on calls that were drawn after it was proposed, it is better.
+    /// 4: the candidate is significantly better on held-out inputs.
     fn is_better(&self, about: &[Pair], conditions: &mut Conditions) {
         let counting = about.iter().filter(|pair| pair.counts());
         let (before, after): (Vec<f64>, Vec<f64>) = counting.map(Pair::successes).unzip();
-        self.compare(&before, &after, "", conditions);
+        self.compare(&before, &after, "gain", conditions);
     }
 
-    /// 4, for what claims to be faster: how many times, as a logarithm, so that a gain is more than 0.
+    /// 4, for a claimed speed-up: compares logarithms of durations, so that a speed-up is a gain above 0.
     fn is_faster(&self, proposal: &Proposal, pairs: &[Pair], conditions: &mut Conditions) {
         if proposal.gain != Gain::Speed {
             return;
         }
         let (before, after) = times(pairs.iter().filter(|pair| pair.call.section() == proposal.section));
         let ln = |times: &[f64]| times.iter().map(|time| -time.max(1e-3).ln()).collect::<Vec<f64>>();
-        self.compare(&ln(&before), &ln(&after), "ln of times faster, ", conditions);
+        self.compare(&ln(&before), &ln(&after), "log speed-up", conditions);
     }
 
-    /// 5: it is worse under no scenario.
+    /// 5: no scenario loses more robustness than the margin.
     fn is_no_worse_anywhere(&self, pairs: &[Pair], conditions: &mut Conditions) {
         let scenarios = by_scenario(pairs);
         let worst = scenarios.iter().map(|(name, (before, after, n))| (after - before, name, n));
         match worst.min_by(|one, other| one.0.total_cmp(&other.0)) {
-            None => conditions.fails(5, "no call counts".into()),
+            None => conditions.fails(5, "no outcome counts".into()),
             Some((difference, name, n)) => {
-                let figure = format!("{difference:+.3} at worst, {name}, {n} calls");
-                conditions.set(5, difference >= -self.margin, figure);
+                let limit = -self.margin;
+                let figure =
+                    format!("worst change {difference:+.3} under {name} over {n} calls, limit {limit:+.3}");
+                conditions.set(5, difference >= limit, figure);
             }
         }
         conditions.scenarios = scenarios;
     }
 
-    /// 4: no call that failed in the way that is mended still fails in that way: an answer for some inputs of a kind is none.
-    async fn is_mended(
+    /// 4: no call with the failure signature of the cause still fails. A fix for some inputs of a kind is not a fix.
+    async fn is_fixed(
         &self,
         executor: &Arc<dyn Execute>,
         again: &[Pair],
@@ -257,36 +262,41 @@ impl Verifier<'_> {
         let is_left = |pair: &Pair| pair.fails_like(shown) && pair.after.verdict.kind.is_failure();
         let left: Vec<Pair> = pairs.iter().filter(|pair| is_left(pair)).cloned().collect();
         let calls: Vec<Call> = left.iter().map(|pair| pair.call.clone()).collect();
-        let ground = &self.ground.executor;
-        // What fails by chance does not fail again.
-        let once_more = paired(ground, executor, &calls, self.workbench.parallel()).await?;
-        if let Some(pair) = once_more.iter().find(|pair| is_left(pair)) {
+        let baseline = &self.ground.executor;
+        // Flaky failures do not repeat.
+        let rerun = paired(baseline, executor, &calls, self.workbench.parallel()).await?;
+        if let Some(pair) = rerun.iter().find(|pair| is_left(pair)) {
             let of = pairs.iter().filter(|pair| pair.fails_like(shown)).count();
             conditions.fails(
                 4,
-                format!("{} of {of} calls that failed alike still fail: {}", left.len(), described(pair)),
+                format!(
+                    "{} of {of} calls with the same failure signature still fail: {}",
+                    left.len(),
+                    described(pair)
+                ),
             );
         }
         Ok(())
     }
 
-    /// 4: the paired test, with less doubt allowed the more was compared before.
+    /// 4: the paired test. The required probability rises with the number of comparisons since the last kept proposal.
     fn compare(&self, before: &[f64], after: &[f64], unit: &str, conditions: &mut Conditions) {
         let n = before.len();
         match menace_tracker::paired_verdict(before, after, self.compared, self.seed) {
-            None => conditions.fails(4, format!("{n} calls are too few")),
+            None => conditions.fails(4, format!("too few held-out calls that count ({n})")),
             Some(verdict) => {
                 let (low, high) = verdict.interval;
+                let result = if verdict.is_better() { "better" } else { "not significantly better" };
                 let figure = format!(
-                    "{unit}{:+.3} ({low:+.3} … {high:+.3}) of {n} calls, P {:.6} ≥ {:.6}",
-                    verdict.gain, verdict.probability, verdict.needed
+                    "{result} on held-out inputs (P {:.6}, needs {:.6}; {unit} {:+.3} [{low:+.3} … {high:+.3}] over {n} calls)",
+                    verdict.probability, verdict.needed, verdict.gain
                 );
                 conditions.compared(verdict.is_better(), figure, verdict);
             }
         }
     }
 
-    /// 6: both were made in turns, and what worked takes no longer, in the changed section and in all.
+    /// 6: successful calls are not slower, in the changed section and overall. Calls of both sides are interleaved.
     async fn is_no_slower(
         &self,
         executor: &Arc<dyn Execute>,
@@ -298,14 +308,14 @@ impl Verifier<'_> {
         let of_section = Pace::of(pairs.iter().filter(|pair| pair.call.section() == proposal.section));
         let paces: Vec<&Pace> = all.iter().chain(&of_section).collect();
         if paces.is_empty() {
-            conditions.holds(6, "no speed is claimed, and no call worked before".into());
+            conditions.holds(6, "no successful calls to compare".into());
             return Ok(());
         }
         if !paces.iter().any(|pace| pace.is_slower()) {
             conditions.holds(6, paces[0].to_string());
             return Ok(());
         }
-        // A machine that is busy makes everything slow. Code that is slow is so each time.
+        // A busy machine may slow down one measurement. Slow code is slow in every measurement.
         let is_of_section = of_section.as_ref().is_some_and(Pace::is_slower);
         let calls: Vec<Call> = pairs
             .iter()
@@ -319,15 +329,15 @@ impl Verifier<'_> {
             conditions.cpu_seconds += again.iter().map(Pair::cpu_seconds).sum::<f64>();
             match Pace::of(again.iter()) {
                 Some(pace) if pace.is_slower() && look == SLOW_LOOKS => {
-                    conditions.fails(6, format!("{pace}, each of {} times", SLOW_LOOKS + 1));
+                    conditions.fails(6, format!("{pace}, slower in each of {} measurements", SLOW_LOOKS + 1));
                 }
                 Some(pace) if pace.is_slower() => {}
                 Some(pace) => {
-                    conditions.holds(6, format!("{pace}, in a look of its own"));
+                    conditions.holds(6, format!("{pace}, measured again without concurrent calls"));
                     break;
                 }
                 None => {
-                    conditions.fails(6, "calls that worked do not work again".into());
+                    conditions.fails(6, "calls that succeeded fail when repeated".into());
                     break;
                 }
             }
@@ -336,7 +346,7 @@ impl Verifier<'_> {
     }
 }
 
-/// Says how long parts of a proof took, to whoever wants to know.
+/// Logs the durations of the parts of a verification.
 struct Stopwatch<'a> {
     proposal: &'a str,
     since: Instant,
@@ -353,7 +363,7 @@ impl<'a> Stopwatch<'a> {
     }
 }
 
-/// What is different about a call.
+/// Outcomes of a call before and after, in words.
 fn described(pair: &Pair) -> String {
     let shown = |outcome: &menace_runner::CallOutcome| {
         let verdict = &outcome.verdict;

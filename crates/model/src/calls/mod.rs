@@ -1,4 +1,4 @@
-//! Calls of sections: what they are given, what they take, and what came of them.
+//! Calls of sections: inputs, parameter types and outcomes.
 
 mod outcome;
 mod python;

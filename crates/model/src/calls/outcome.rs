@@ -1,32 +1,32 @@
-//! What came of a call.
+//! Outcome of a call: its classification, and the exception if there was one.
 
 use serde::{Deserialize, Serialize};
 
-/// The kinds of outcomes.
+/// Classification of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
-    /// It returned.
+    /// The call returned.
     Ok,
-    /// It refused on purpose.
+    /// The code rejected its input on purpose.
     Rejected,
     /// Any other exception, or a fatal signal.
     Crash,
-    /// Its time was over.
+    /// The call exceeded its timeout.
     Timeout,
     /// Memory ran out.
     Oom,
     /// The disk was full and the code did not handle it.
     DiskFull,
-    /// It tried what the sandbox forbids, and did not handle the refusal.
+    /// The code tried an operation that the sandbox denies, and did not handle the denial.
     Denied,
-    /// An oracle disagrees.
+    /// An oracle disagrees with the result.
     Wrong,
-    /// The same call had another outcome before.
+    /// The same call had another outcome when it was repeated.
     Flaky,
-    /// The fault of the preset did not fire.
+    /// The fault of the preset did not fire during the call.
     Void,
-    /// Our own machinery failed, or the section cannot be called.
+    /// menace itself failed, or the section cannot be called.
     HarnessError,
 }
 
@@ -36,7 +36,7 @@ impl OutcomeKind {
         matches!(self, Self::Ok | Self::Rejected)
     }
 
-    /// Whether it counts at all.
+    /// Whether it counts as a result of the code: neither void nor a harness error.
     pub fn counts(self) -> bool {
         !matches!(self, Self::Void | Self::HarnessError)
     }
@@ -84,35 +84,35 @@ impl OutcomeKind {
     }
 }
 
-/// An exception, as the harness saw it.
+/// An exception, as the harness reported it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
-    /// The name of its class.
+    /// Name of its class.
     pub exception: String,
-    /// The module of its class.
+    /// Module of its class.
     pub module: String,
-    /// Its class and those it is made of, by name.
+    /// Names of its class and of all base classes.
     pub bases: Vec<String>,
-    /// Its text.
+    /// Its message.
     pub message: String,
-    /// The frames of the repository, innermost last: file, line, name of the function.
+    /// Frames in the repository's code, innermost last: file, line, function name.
     pub frames: Vec<(String, u32, String)>,
-    /// The innermost of them is at a `raise` or an `assert`.
+    /// The innermost of these frames is at a `raise` or an `assert`.
     pub raised: bool,
     /// Its class is defined in the repository.
     pub own_class: bool,
-    /// No code of the repository ran: Python itself refused the call.
+    /// Python itself rejected the call before any code of the repository ran.
     pub refused: bool,
-    /// The number of an error of the operating system.
+    /// `errno` of an operating system error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub errno: Option<i32>,
-    /// All of it as Python prints it, if that was asked for.
+    /// Traceback as Python prints it, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceback: Option<String>,
 }
 
 impl Facts {
-    /// Whether it is an exception of this class, or of one made of it.
+    /// Whether its class is this class or derives from it.
     pub fn is_a(&self, class: &str) -> bool {
         self.bases.iter().any(|base| base == class)
     }

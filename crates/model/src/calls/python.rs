@@ -1,10 +1,10 @@
-//! Recipes as Python source, for people.
+//! Recipes as short Python source for display.
 
 use std::fmt::{self, Display, Formatter};
 
 use super::recipe::{Many, Recipe, Written, float_text};
 
-/// What is longer is shortened where it is shown.
+/// Number of characters after which a text is shortened for display.
 const LONGEST_SHOWN: usize = 200;
 
 impl Display for Recipe {
@@ -97,12 +97,12 @@ fn keywords(fields: &[(String, Recipe)]) -> String {
     fields.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
 }
 
-/// The name of a class without its module.
+/// Name of a class without its module.
 fn short(class: &str) -> &str {
     class.rsplit_once(':').map_or(class, |(_, name)| name)
 }
 
-/// A text as a literal of Python, shortened if it is long.
+/// A text as a Python literal, shortened if it is long.
 fn literal(text: &str) -> String {
     let mut shown = String::from("'");
     for (count, character) in text.chars().enumerate() {

@@ -1,67 +1,68 @@
-//! Recipes: values that are made inside the sandbox, as data that can be stored, shown, shrunk and made again.
+//! Recipes: descriptions of Python values, which the harness builds inside the sandbox. A recipe can be stored, shown,
+//! shrunk and built again.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-/// A value of Python.
+/// Recipe of a Python value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Recipe {
     /// `None`.
     None,
     /// `True` and `False`.
     Bool(bool),
-    /// A whole number.
+    /// An `int`.
     Int(i128),
-    /// A float, of which JSON has no name for some.
+    /// A `float`; NaN and the infinities have no JSON form and are written as text.
     Float(f64),
-    /// A text.
+    /// A `str`.
     Text(String),
-    /// A text with half characters, as Python would escape it.
+    /// A `str` with lone surrogates, in Python's escaped form.
     Escaped(String),
     /// `bytes`.
     Bytes(Vec<u8>),
-    /// Several values in a container.
+    /// A collection of values.
     Many(Many, Vec<Self>),
     /// A mapping, and its class if it is not `dict`.
     Dict(Option<String>, Vec<(Self, Self)>),
-    /// A value that a text describes.
+    /// A value that is built from a text.
     Written(Written, String),
     /// `timedelta(seconds=…)`.
     Seconds(f64),
-    /// A time zone, in minutes east of Greenwich.
+    /// A `timezone`, in minutes east of UTC.
     Zone(i32),
-    /// `range(…)` or `slice(…)`: a slice if true.
+    /// A `slice(…)` if the flag is true, else a `range(…)`.
     Range(bool, Vec<Option<i64>>),
-    /// An object with these attributes and nothing else.
+    /// An object that has only these attributes (`SimpleNamespace`).
     Namespace(Vec<(String, Self)>),
-    /// A member of an enumeration.
+    /// A member of an enum: class and member name.
     Member(String, String),
     /// A class itself.
     Class(String),
-    /// An object by its constructor.
+    /// An object built by its constructor.
     New {
         /// `module:Class`.
         class: String,
-        /// By position.
+        /// Positional arguments.
         arguments: Vec<Self>,
-        /// By name.
+        /// Keyword arguments.
         keywords: Vec<(String, Self)>,
     },
-    /// A function that takes anything and returns this.
+    /// A function that accepts any arguments and returns this value.
     Function(Box<Self>),
-    /// The same with `async def`.
+    /// An `async def` function that accepts any arguments and returns this value.
     AsyncFunction(Box<Self>),
-    /// Something to await.
+    /// An awaitable that results in this value.
     Awaitable(Box<Self>),
-    /// A value many times: `value * count`.
+    /// A repeated value: `value * count`.
     Repeated(Box<Self>, u64),
-    /// A value so many lists deep.
+    /// A value nested in this many lists.
     Nested(Box<Self>, u64),
-    /// An expression as the repository has it, evaluated in one of its modules.
+    /// An expression from the repository's source, evaluated in one of its modules.
     Source(String, String),
 }
 
-/// A container.
+/// Kind of collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Many {
     /// `list`.
@@ -76,11 +77,11 @@ pub enum Many {
     Deque,
     /// An iterator.
     Iterator,
-    /// An asynchronous one.
+    /// An asynchronous iterator.
     AsyncIterator,
 }
 
-/// A kind of value that a text describes.
+/// Kind of value that is built from a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     /// `complex`.
@@ -101,13 +102,13 @@ pub enum Written {
     Uuid,
     /// A compiled regular expression.
     Pattern,
-    /// A file of text in memory.
+    /// A text file in memory (`io.StringIO`).
     TextFile,
-    /// A file of bytes in memory, in hexadecimal digits.
+    /// A binary file in memory (`io.BytesIO`), as hexadecimal digits.
     BinaryFile,
-    /// `bytearray`, in hexadecimal digits.
+    /// `bytearray`, as hexadecimal digits.
     ByteArray,
-    /// `memoryview`, in hexadecimal digits.
+    /// `memoryview`, as hexadecimal digits.
     MemoryView,
     /// A module.
     Module,
@@ -129,7 +130,7 @@ impl Many {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("list", |(_, name)| name)
     }
 
-    /// The container of a name.
+    /// The kind with this name in the harness.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
@@ -158,29 +159,29 @@ impl Written {
         Self::ALL.iter().find(|(kind, _)| *kind == self).map_or("path", |(_, name)| name)
     }
 
-    /// The kind of a name.
+    /// The kind with this name in the harness.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|(kind, _)| *kind)
     }
 }
 
 impl Recipe {
-    /// A text.
+    /// A `str`.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
 
-    /// A list.
+    /// A `list`.
     pub fn list(items: impl IntoIterator<Item = Self>) -> Self {
         Self::Many(Many::List, items.into_iter().collect())
     }
 
-    /// A dictionary whose keys are texts.
+    /// A `dict` whose keys are strings.
     pub fn record(fields: impl IntoIterator<Item = (String, Self)>) -> Self {
         Self::Dict(None, fields.into_iter().map(|(name, value)| (Self::Text(name), value)).collect())
     }
 
-    /// As the harness reads it.
+    /// The JSON form that the harness reads.
     pub fn to_json(&self) -> Value {
         match self {
             Self::None => Value::Null,
@@ -229,7 +230,7 @@ impl Recipe {
         }
     }
 
-    /// JSON as people write it: a dictionary is a dictionary, whatever its keys.
+    /// Recipe of user-written JSON: an object is always a `dict`, also if it has a key `$`.
     pub fn of_plain_json(value: &Value) -> Self {
         match value {
             Value::Null => Self::None,
@@ -247,7 +248,7 @@ impl Recipe {
         }
     }
 
-    /// What was written by [`Recipe::to_json`].
+    /// Reads the JSON form written by [`Recipe::to_json`].
     pub fn from_json(value: &Value) -> Option<Self> {
         Some(match value {
             Value::Null => Self::None,
@@ -319,7 +320,7 @@ fn all_of(items: &[Value]) -> Option<Vec<Recipe>> {
     items.iter().map(Recipe::from_json).collect()
 }
 
-/// As `float(…)` reads it.
+/// Text of a float that Python's `float(…)` reads.
 pub(super) fn float_text(value: f64) -> String {
     if value.is_nan() {
         "nan".into()
@@ -357,7 +358,7 @@ impl Serialize for Recipe {
 impl<'de> Deserialize<'de> for Recipe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Value::deserialize(deserializer)?;
-        Self::from_json(&value).ok_or_else(|| serde::de::Error::custom("this is no recipe of a value"))
+        Self::from_json(&value).ok_or_else(|| serde::de::Error::custom("not a recipe of a value"))
     }
 }
 
@@ -403,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read() {
+    fn recipes_round_trip() {
         for recipe in samples() {
             assert_eq!(Recipe::from_json(&recipe.to_json()).as_ref(), Some(&recipe));
         }
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_recipe_is_refused() {
+    fn malformed_recipes_are_rejected() {
         for text in
             [r#"{"$": "nonsense"}"#, r#"{"a": 1}"#, r#"{"$": "bytes", "v": "0"}"#, r#"[{"$": "int"}]"#]
         {

@@ -1,14 +1,14 @@
-//! What a parameter takes, as the harness resolved it inside.
+//! Types of parameters, as the harness resolved them inside the sandbox.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What a value has to be.
+/// Type of a value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "t", rename_all = "snake_case")]
-#[expect(missing_docs, reason = "each is the type of Python with that name")]
+#[expect(missing_docs, reason = "each is the Python type of that name")]
 pub enum Shape {
-    /// Anything, as far as is known.
+    /// Any value: no type is known.
     Any,
     None,
     Bool,
@@ -59,7 +59,7 @@ pub enum Shape {
     AsyncIterator {
         of: Box<Self>,
     },
-    /// With `items` one of each, else any number of `of`.
+    /// Exactly these `items`, or any number of `of`.
     Tuple {
         #[serde(default)]
         items: Option<Vec<Self>>,
@@ -85,11 +85,11 @@ pub enum Shape {
         class: String,
         members: Vec<String>,
     },
-    /// An object by its constructor.
+    /// An object built by its constructor.
     Object {
         class: String,
         parameters: Vec<ParameterShape>,
-        /// It is nothing but its fields.
+        /// Whether it only has its fields: a dataclass, a named tuple, a pydantic or an attrs class.
         #[serde(default)]
         record: bool,
     },
@@ -107,36 +107,36 @@ pub enum Shape {
         #[serde(default)]
         of: Option<String>,
     },
-    /// No value of it can be made.
+    /// A type of which no value can be built.
     Opaque {
         class: String,
         why: String,
     },
 }
 
-/// A key of a typed dictionary.
+/// A key of a `TypedDict`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Type of its value.
     pub shape: Shape,
-    /// Whether it has to be there.
+    /// Whether the key is required.
     pub required: bool,
 }
 
-/// A parameter of something that is called.
+/// A parameter of a callable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ParameterShape {
     /// Its name, without stars.
     pub name: String,
-    /// How it is passed, as `inspect` names it in lower case.
+    /// How it is passed, as the lower-case name in Python's `inspect`.
     pub kind: String,
-    /// Whether it has to be passed.
+    /// Whether it has no default.
     pub required: bool,
-    /// What it takes.
+    /// Type of its value.
     pub shape: Shape,
-    /// The name of the type of its default.
+    /// Name of the type of its default.
     pub default: Option<String>,
 }
 
@@ -147,33 +147,33 @@ impl ParameterShape {
     }
 }
 
-/// What the harness says about a section.
+/// Description of a section by the harness.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Described {
-    /// It can be called.
+    /// A section that can be called.
     Callable {
         /// `function`, `instance`, `class`, `static` or `property`.
         binding: String,
-        /// What it takes, without `self` and `cls`.
+        /// Its parameters, without `self` and `cls`.
         parameters: Vec<ParameterShape>,
         /// Defined with `async def`.
         is_async: bool,
-        /// What it is called on.
+        /// Type of the object that the method is called on.
         #[serde(default)]
         owner: Option<Shape>,
-        /// How many examples its docstring has.
+        /// Number of examples in its docstring.
         #[serde(default)]
         examples: u32,
-        /// Its lines that can be reached.
+        /// Its executable lines.
         #[serde(default)]
         lines: Vec<u32>,
-        /// Names that its module reads from records, as far as they could be fields of an answer; only of modules that
-        /// can reach the network.
+        /// Keys that its module reads from dictionaries and that could be fields of a response; only for modules that use
+        /// the network.
         #[serde(default)]
         reads: Vec<String>,
     },
-    /// It cannot be called, and why.
+    /// A section that cannot be called.
     Missing {
         /// The reason.
         missing: String,

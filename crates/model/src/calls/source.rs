@@ -1,10 +1,10 @@
-//! Recipes as Python source that makes exactly the value: nothing is shortened.
+//! Recipes as complete Python source that builds exactly the value, for emitted tests.
 
 use std::collections::BTreeSet;
 
 use super::recipe::{Many, Recipe, Written, float_text};
 
-/// What source needs around it.
+/// Imports and helper functions that emitted source requires.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     /// Modules to import.
@@ -13,7 +13,7 @@ pub struct Needs {
     pub helpers: BTreeSet<&'static str>,
 }
 
-/// Functions that some values need, by name.
+/// Helper functions that some values require, by name.
 pub const HELPERS: [(&str, &str); 5] = [
     ("awaitable", "async def awaitable(value):\n    return value\n"),
     (
@@ -30,7 +30,7 @@ pub const HELPERS: [(&str, &str); 5] = [
 ];
 
 impl Recipe {
-    /// The source of an expression that makes the value.
+    /// Source of an expression that builds the value.
     pub fn source(&self, needs: &mut Needs) -> String {
         let mut import = |module: &str| {
             needs.imports.insert(module.to_owned());
@@ -79,7 +79,7 @@ impl Recipe {
                 needs.helpers.insert("evaluated");
                 format!("evaluated({}, {module})", literal(text))
             }
-            // What is shown of these is already exact.
+            // The display form of these is already exact.
             Self::None
             | Self::Bool(_)
             | Self::Int(_)
@@ -154,7 +154,7 @@ fn written(kind: Written, text: &str, needs: &mut Needs) -> String {
     source
 }
 
-/// A text as a literal of Python, in ASCII.
+/// A text as a Python literal, in ASCII.
 pub fn literal(text: &str) -> String {
     let mut source = String::from("'");
     for character in text.chars() {
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_shortened_and_everything_is_named() {
+    fn source_is_complete_and_names_its_requirements() {
         let mut needs = Needs::default();
         let object = Recipe::New {
             class: "shop.cart:Cart".into(),

@@ -1,8 +1,8 @@
-//! What is wrong with a file: security findings, lint findings, and files that could not be fully read.
+//! Security findings, lint findings, and diagnostics of files that could not be fully read.
 
 use serde::{Deserialize, Serialize};
 
-/// How bad a security finding is, or how sure the test is; Bandit's three levels.
+/// Severity of a security finding, or confidence of its test; Bandit's three levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
@@ -19,13 +19,13 @@ pub enum Severity {
 pub struct Finding {
     /// Bandit's test id, such as `B301`.
     pub id: String,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
-    /// How sure the test is.
+    /// Confidence of the test.
     pub confidence: Severity,
     /// The line that Bandit would report.
     pub line: u32,
-    /// What was found, in one sentence.
+    /// Description in one sentence.
     pub message: String,
 }
 
@@ -62,15 +62,15 @@ pub enum LintRule {
 /// A lint finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LintFinding {
-    /// Which rule.
+    /// The rule.
     pub rule: LintRule,
-    /// Where.
+    /// Line number.
     pub line: u32,
     /// The name concerned, where there is one, else an empty string.
     pub name: String,
 }
 
-/// Something about a file that kept it from being read in full. Broken Python is data, not an error.
+/// A file or line that could not be read, decoded or parsed. Broken Python is data, not an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Diagnostic {
     /// The file, relative to the root.
@@ -78,6 +78,6 @@ pub struct Diagnostic {
     /// The line, where one is known.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub line: Option<u32>,
-    /// What was wrong.
+    /// Description of the problem.
     pub message: String,
 }

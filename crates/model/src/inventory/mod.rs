@@ -1,4 +1,4 @@
-//! What a scan of a repository finds: modules, sections, findings, cycles, orphans, diagnostics.
+//! Result of a scan of a repository: modules, sections, findings, import cycles, orphans, diagnostics.
 
 mod finding;
 mod module;

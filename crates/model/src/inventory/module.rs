@@ -1,10 +1,10 @@
-//! One Python file and what was measured in it.
+//! A Python file and its static metrics.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Finding, LintFinding, Section};
 
-/// When an import is executed; the surest first.
+/// When an import is executed; the most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImportKind {
@@ -31,7 +31,7 @@ pub struct Import {
     pub line: u32,
 }
 
-/// Lines by what is on them; they add up as radon's `raw` does.
+/// Line counts by kind; they add up as in radon's `raw`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineCounts {
     /// All lines.
@@ -50,7 +50,7 @@ pub struct LineCounts {
     pub blank: u32,
 }
 
-/// Halstead's counts as radon takes them.
+/// Halstead counts as in radon.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Halstead {
     /// Distinct operators.
@@ -85,7 +85,7 @@ pub struct Risk {
     pub value: Option<f64>,
     /// The terms that were measured.
     pub terms: Vec<String>,
-    /// The terms that were not, with the reason.
+    /// The terms that were not measured, with the reason.
     pub missing: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub struct Module {
     pub import_edges: Vec<Import>,
     /// Top-level packages outside the repository that it imports, sorted.
     pub external_imports: Vec<String>,
-    /// What of outside is imported together with it, as written, sorted: modules, and members that may be modules. Not shown.
+    /// External imports as written, sorted: modules, and members that may be modules. Not shown.
     #[serde(skip)]
     pub foreign_imports: Vec<String>,
     /// Sections in source order; the module body first.
@@ -117,7 +117,7 @@ pub struct Module {
     pub entropy: Option<f64>,
     /// Changes in the last thirty days; absent without git.
     pub churn: Option<Churn>,
-    /// Risk from what a scan can know.
+    /// Risk index from static analysis.
     pub risk: Risk,
     /// 1 / (1 + lint findings per 100 lines); absent when the file does not parse.
     pub code_quality: Option<f64>,
@@ -127,6 +127,6 @@ pub struct Module {
     pub findings: Vec<Finding>,
     /// Lint findings.
     pub lint: Vec<LintFinding>,
-    /// Why Python may start here (`script`, `main`, `entry point …`, `test`, `plugin`); empty for a library module.
+    /// Reasons why the module is an entry point (`script`, `main`, `entry point …`, `test`, `plugin`); empty for a library.
     pub entry_points: Vec<String>,
 }

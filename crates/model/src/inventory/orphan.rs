@@ -1,22 +1,22 @@
-//! Modules that nothing needs, and why we think so.
+//! Orphan modules and the evidence for them.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a module is listed as an orphan.
+/// Reason for listing a module as an orphan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OrphanClass {
-    /// Nothing imports it, it is no entry point and no test.
+    /// Nothing imports it, and it is neither an entry point nor a test.
     Isolated,
     /// Only orphans or tests import it.
     Orphan,
-    /// It repeats another module.
+    /// It duplicates another module.
     Redundant,
-    /// It says itself that it is obsolete.
+    /// Its own text declares it obsolete.
     Legacy,
 }
 
-/// A module that nothing needs.
+/// A module that nothing imports and no entry point reaches.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Orphan {
     /// Relative to the root.
@@ -27,10 +27,10 @@ pub struct Orphan {
     pub parents: Vec<String>,
     /// One sentence of evidence.
     pub reason: String,
-    /// For `redundant`: the module it repeats.
+    /// For `redundant`: the module that it duplicates.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub duplicate_of: Option<String>,
-    /// For `redundant`: how alike they are, 0…1.
+    /// For `redundant`: similarity to that module, 0…1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub similarity: Option<f64>,
 }

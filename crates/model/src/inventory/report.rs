@@ -1,13 +1,13 @@
-//! The whole of a scan, as `menace scan --json` prints it.
+//! The inventory, as `menace scan --json` prints it.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Diagnostic, Module, Orphan};
 
-/// How the scan itself went.
+/// Statistics of the scan itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScanStatistics {
-    /// Python files seen.
+    /// Python files found.
     pub files: usize,
     /// Files read and analysed in this scan.
     pub analysed: usize,
@@ -34,13 +34,13 @@ pub struct Inventory {
     pub import_time_cycles: Vec<Vec<String>>,
     /// Orphans, sorted by path.
     pub orphans: Vec<Orphan>,
-    /// What could not be read in full.
+    /// Files and lines that could not be read, decoded or parsed.
     pub diagnostics: Vec<Diagnostic>,
-    /// How the scan went.
+    /// Statistics of the scan itself.
     pub statistics: ScanStatistics,
 }
 
 impl Inventory {
-    /// The version that this build writes.
+    /// Format version that this build writes.
     pub const VERSION: u32 = 1;
 }

@@ -1,10 +1,10 @@
-//! Sections: the units that can be called or executed, and what the stub generator needs to know about them.
+//! Sections: the units that can be called or executed, with the facts from which stubs are generated.
 //!
 //! These types are also written to the scan cache, in a format without field names, so no field may be skipped.
 
 use serde::{Deserialize, Serialize};
 
-/// What a section is.
+/// Kind of section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SectionKind {
@@ -20,7 +20,7 @@ pub enum SectionKind {
     Module,
 }
 
-/// What a method is bound to when it is called.
+/// First argument that a method is bound to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Binding {
@@ -48,7 +48,7 @@ pub enum ParameterKind {
     VarKeyword,
 }
 
-/// One way in which a body uses one of its parameters: the evidence from which inputs are made.
+/// A use of a parameter in the body: evidence from which inputs are generated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ParameterUse {
@@ -89,11 +89,11 @@ pub struct Parameter {
     pub annotation: Option<String>,
     /// Its default as Python source.
     pub default: Option<String>,
-    /// What the body does with it, sorted, without repeats.
+    /// Its uses in the body, sorted, without duplicates.
     pub uses: Vec<ParameterUse>,
 }
 
-/// Something a section does to the world outside its arguments.
+/// A side effect of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
@@ -118,9 +118,9 @@ pub enum Effect {
 pub struct Section {
     /// Python's `__qualname__`; `<module>` for the module body.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: SectionKind,
-    /// What a method is bound to; absent for functions.
+    /// Binding of a method; absent for functions.
     pub binding: Option<Binding>,
     /// Defined with `async def`.
     pub is_async: bool,
@@ -146,6 +146,6 @@ pub struct Section {
     pub summary: Option<String>,
     /// Exceptions that the docstring declares.
     pub raises: Vec<String>,
-    /// What it does to the world, sorted.
+    /// Its side effects, sorted.
     pub effects: Vec<Effect>,
 }

@@ -1,4 +1,4 @@
-//! What a rule names: hosts by name or address, and ports.
+//! Destinations of network rules: hosts by name or address, and ports.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,36 +10,36 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Destination {
-    /// Which hosts.
+    /// Pattern of hosts.
     pub host: HostPattern,
-    /// Which port; without it all.
+    /// Port; `None` for all ports.
     pub port: Option<u16>,
 }
 
-/// Which hosts.
+/// A pattern of hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum HostPattern {
-    /// All that are public.
+    /// All public hosts.
     Any,
     /// One name.
     Name(String),
     /// Every name below this one, at any depth.
     Below(String),
-    /// The addresses that begin with so many bits of this one.
+    /// A range of addresses: the prefix and its length in bits.
     Range(IpAddr, u8),
 }
 
-/// A text that names no destination.
+/// A text that is not a destination.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no destination: expected a name, *.name, *, an address or a range of addresses, \
-     each with :PORT or without, such as api.example.com:443 or 10.0.0.0/8"
+    "invalid destination '{0}': expected a name, *.name, *, an address or a range of addresses, \
+     with or without :PORT, such as api.example.com:443 or 10.0.0.0/8"
 )]
 pub struct DestinationError(String);
 
 impl HostPattern {
-    /// Whether a name is meant. Addresses are no names.
+    /// Whether a host name matches. Address ranges match no name.
     pub fn matches_name(&self, name: &str) -> bool {
         match self {
             Self::Any => true,
@@ -51,7 +51,7 @@ impl HostPattern {
         }
     }
 
-    /// Whether an address is named as such: by itself or in a range, and not by being one of all.
+    /// Whether an address is named explicitly, by itself or in a range; `*` does not count.
     pub fn names_address(&self, address: IpAddr) -> bool {
         match (self, address) {
             (Self::Range(IpAddr::V4(network), bits), IpAddr::V4(address)) => {
@@ -98,7 +98,7 @@ impl FromStr for HostPattern {
     }
 }
 
-/// A name in small letters and without a dot at its end, if it can be one.
+/// A host name in lower case and without its final dot, if it is valid.
 fn name(text: &str) -> Option<String> {
     let text = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
     let is_label = |label: &str| {
@@ -123,7 +123,7 @@ impl fmt::Display for HostPattern {
 }
 
 impl Destination {
-    /// Whether a port is meant.
+    /// Whether a port matches.
     pub fn matches_port(&self, port: u16) -> bool {
         self.port.is_none_or(|expected| expected == port)
     }
@@ -134,7 +134,7 @@ impl FromStr for Destination {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = || DestinationError(text.to_owned());
-        // An address of version 6 has colons of its own; with a port it is in brackets.
+        // An IPv6 address contains colons; with a port it is in brackets.
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !host.contains(':') || host.ends_with(']') => {
                 (host, Some(port.parse::<u16>().ok().filter(|port| *port > 0).ok_or_else(wrong)?))
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn destinations_are_read_and_written_alike() {
+    fn destinations_round_trip() {
         for text in [
             "api.example.com:443",
             "*.example.com",
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_destination_is_refused() {
+    fn invalid_destinations_are_rejected() {
         for text in [
             "",
             ":443",
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_below_another_is_not_one_that_ends_alike() {
+    fn a_wildcard_matches_subdomains_only() {
         let below = host("*.example.com");
         assert!(below.matches_name("a.example.com") && below.matches_name("a.b.example.com"));
         assert!(!below.matches_name("example.com") && !below.matches_name("badexample.com"));
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_hold_their_addresses_and_no_others() {
+    fn ranges_match_only_their_addresses() {
         let names = |pattern: &str, address: &str| host(pattern).names_address(address.parse().unwrap());
         assert!(names("10.0.0.0/8", "10.255.0.1") && !names("10.0.0.0/8", "11.0.0.1"));
         assert!(names("0.0.0.0/0", "1.2.3.4") && !names("0.0.0.0/0", "::1"));

@@ -1,105 +1,105 @@
-//! What was seen on a network.
+//! Record of the traffic of a network.
 
 use serde::{Deserialize, Serialize};
 
-/// Everything that was seen.
+/// All recorded traffic of a network.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct NetworkReport {
-    /// Flows in the order in which they began.
+    /// Flows by start time.
     pub flows: Vec<Flow>,
-    /// Flows that were seen and not kept, because there were too many.
+    /// Number of flows that were not recorded, because there were too many.
     pub flows_left_out: u64,
 }
 
-/// One conversation with one destination, or one question for a name.
+/// One TCP, UDP or ICMP conversation with one destination, or one DNS query.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
-    /// When it began, in milliseconds since the network was made.
+    /// Start, in milliseconds since the creation of the network.
     pub at_ms: f64,
-    /// What was spoken.
+    /// Its protocol.
     pub protocol: Protocol,
-    /// Where to: an address with its port, or the name that was asked for.
+    /// Address and port, or the queried name.
     pub destination: String,
-    /// The name that was looked up before.
+    /// Name that was resolved to the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What was done with it.
+    /// Decision of the network policy.
     pub verdict: Verdict,
-    /// Why it was refused, or how it ended if not well.
+    /// Reason of a refusal, or of an abnormal end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// From the first packet of the sandbox to the first byte that came back.
+    /// Time from the first packet of the sandbox to the first byte of the response.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_byte_ms: Option<f64>,
-    /// How long it lasted, if it is over.
+    /// Duration of a finished flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
-    /// What the sandbox sent.
+    /// Traffic sent by the sandbox.
     pub out: DirectionCounts,
-    /// What it was sent.
+    /// Traffic received by the sandbox.
     #[serde(rename = "in")]
     pub into: DirectionCounts,
-    /// What was asked of a mock, and what it answered.
+    /// Requests to a mock and their responses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub requests: Vec<FlowRequest>,
-    /// Requests that were answered and not kept, because there were too many.
+    /// Number of answered requests that were not recorded, because there were too many.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub requests_left_out: u64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
 fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-/// What passed in one direction, counted at the sandbox.
+/// Traffic in one direction, counted at the sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectionCounts {
-    /// Bytes without headers that passed menace: of those that the sandbox sent, those that arrived.
+    /// Payload bytes that passed the netstack: of those sent by the sandbox, those that arrived.
     pub bytes: u64,
     /// Packets that were sent.
     pub packets: u64,
-    /// Of these, those that were lost on purpose.
+    /// Packets of these that were dropped by a fault.
     pub lost: u64,
-    /// Those that took longer on purpose.
+    /// Packets that were delayed by a fault.
     pub delayed: u64,
-    /// Those that arrived twice on purpose.
+    /// Packets that were duplicated by a fault.
     pub duplicated: u64,
-    /// Those that overtook others on purpose.
+    /// Packets that were reordered by a fault.
     pub reordered: u64,
 }
 
-/// What was spoken.
+/// Protocol of a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Protocol {
-    /// Streams.
+    /// TCP.
     #[default]
     Tcp,
-    /// Datagrams.
+    /// UDP.
     Udp,
-    /// Messages about the network itself.
+    /// ICMP.
     Icmp,
-    /// Questions for names.
+    /// DNS queries.
     Dns,
     /// Anything else.
     Other,
 }
 
-/// What was done with a flow.
+/// Decision of the network policy about a flow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// None of its packets has arrived anywhere.
+    /// None of its packets arrived.
     #[default]
     Lost,
-    /// Refused at once.
+    /// Refused immediately.
     Refused,
-    /// Passed on to the world.
+    /// Forwarded to the real destination.
     Allowed,
-    /// Answered by menace.
+    /// Answered by a mock.
     Mocked,
-    /// Lost, because its destination is partitioned off.
+    /// Dropped, because its destination is partitioned off.
     Partitioned,
 }
 
@@ -108,20 +108,20 @@ pub enum Verdict {
 pub struct FlowRequest {
     /// Its method.
     pub method: String,
-    /// The host it was for, as it said.
+    /// Host named in the request.
     pub host: String,
     /// Its path and query.
     pub path: String,
-    /// The status of the answer, if there was one.
+    /// Status of the response, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// The number of the rule that fitted, from 0.
+    /// Index of the rule that matched, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule: Option<usize>,
-    /// What was made to go wrong.
+    /// Injected fault.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<super::MockFault>,
-    /// Fields of the answer that were changed.
+    /// Number of response fields changed by schema drift.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub drifted: u64,
 }

@@ -1,4 +1,4 @@
-//! What happens to packets on their way.
+//! Link conditions: delay, loss, duplication, reordering, rate and partitions.
 
 use std::time::Duration;
 
@@ -7,106 +7,106 @@ use serde::{Deserialize, Serialize};
 use super::HostPattern;
 use super::text::duration;
 
-/// What happens to the packets of a sandbox, in each direction. Chance depends on the seed, the flow and the number of
-/// the packet in it, and on nothing else.
+/// Conditions of a sandbox's network in each direction. Random choices depend only on the seed, the flow and the number
+/// of the packet in the flow.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Shape {
-    /// From the sandbox to the world.
+    /// Link from the sandbox to the outside.
     pub out: Link,
-    /// From the world to the sandbox.
+    /// Link from the outside to the sandbox.
     #[serde(rename = "in")]
     pub into: Link,
-    /// Hosts that do not answer: every packet to and from them is lost.
+    /// Hosts that are partitioned off: every packet to and from them is lost.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub partition: Vec<HostPattern>,
-    /// When any of this happens; without it always.
+    /// Time window in which the conditions apply; `None` for always.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<Window>,
 }
 
-/// One direction.
+/// Conditions of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Link {
-    /// How much longer a packet takes.
+    /// Delay added to each packet.
     #[serde(with = "duration")]
     pub delay: Duration,
-    /// By how much that differs from packet to packet.
+    /// Variation of the delay from packet to packet.
     #[serde(with = "duration")]
     pub jitter: Duration,
-    /// How it differs.
+    /// Distribution of the variation.
     pub distribution: Distribution,
-    /// The share of packets that are lost.
+    /// Share of packets that are lost.
     pub loss: f64,
-    /// The share of packets that arrive twice.
+    /// Share of packets that arrive twice.
     pub duplicate: f64,
-    /// The share of packets that overtake those before them, because they are not delayed.
+    /// Share of packets that overtake earlier ones, because they are not delayed.
     pub reorder: f64,
-    /// Bits in a second; without it as many as the machine can.
+    /// Rate in bits per second; `None` for no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<u64>,
 }
 
-/// Who delays and loses the packets that leave a sandbox. Those that come in, partitions and windows are always done by
-/// menace.
+/// Component that delays and drops the packets leaving a sandbox. Incoming packets, partitions and windows are always
+/// handled by menace.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shaper {
-    /// The network that ends in menace: from a seed, counted in each flow, on every kernel.
+    /// menace's netstack: derived from the seed, counted in each flow, available on every kernel.
     #[default]
     Menace,
-    /// The kernel's netem, where it has it.
+    /// The kernel's netem, where the kernel has it.
     Netem,
 }
 
-/// How delays differ from packet to packet.
+/// Distribution of delays.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// Equally often everywhere between the delay less the jitter and the delay and the jitter.
+    /// Uniform between delay − jitter and delay + jitter.
     #[default]
     Uniform,
-    /// Around the delay; the jitter is the standard deviation.
+    /// Normal around the delay; the jitter is the standard deviation.
     Normal,
-    /// Mostly a little more than the delay and seldom much more, on average by the jitter.
+    /// The delay plus an exponentially distributed time whose mean is the jitter.
     Exponential,
 }
 
-/// A time in which something happens, from the first packet of the sandbox, or the first after its shape was changed.
+/// A time window, relative to the first packet of the sandbox, or to the first one after its shape was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Window {
-    /// When it begins.
+    /// Start.
     #[serde(with = "duration")]
     pub from: Duration,
-    /// When it ends.
+    /// End, exclusive.
     #[serde(with = "duration")]
     pub until: Duration,
 }
 
 impl Window {
-    /// Whether a moment is in it.
+    /// Whether a moment is in the window.
     pub fn contains(&self, at: Duration) -> bool {
         (self.from..self.until).contains(&at)
     }
 }
 
 impl Link {
-    /// Whether packets pass as they are.
+    /// Whether packets pass unchanged.
     pub fn is_clear(&self) -> bool {
         *self == Self::default()
     }
 }
 
 impl Shape {
-    /// The same in both directions, so that a round trip takes `latency` longer.
+    /// Half of the latency and jitter in each direction, so that a round trip takes `latency` longer.
     pub fn symmetric(latency: Duration, jitter: Duration) -> Self {
         let link = Link { delay: latency / 2, jitter: jitter / 2, ..Link::default() };
         Self { out: link, into: link, ..Self::default() }
     }
 
-    /// Changes both directions.
+    /// Applies a change to both directions.
     #[must_use]
     pub fn both(mut self, change: impl Fn(&mut Link)) -> Self {
         change(&mut self.out);
@@ -114,7 +114,7 @@ impl Shape {
         self
     }
 
-    /// Whether packets pass as they are.
+    /// Whether packets pass unchanged.
     pub fn is_clear(&self) -> bool {
         self.out.is_clear() && self.into.is_clear() && self.partition.is_empty()
     }
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_is_read_as_it_is_written() {
+    fn shapes_round_trip() {
         let mut shape = Shape::symmetric(Duration::from_millis(200), Duration::from_millis(20))
             .both(|link| (link.loss, link.rate) = (0.05, Some(1_000_000)));
         shape.partition.push("*.example.com".parse().unwrap());
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_ends_when_it_ends() {
+    fn the_end_of_a_window_is_exclusive() {
         let window = Window { from: Duration::from_secs(1), until: Duration::from_secs(2) };
         let at = |milliseconds| window.contains(Duration::from_millis(milliseconds));
         assert_eq!([at(999), at(1000), at(1999), at(2000)], [false, true, true, false]);

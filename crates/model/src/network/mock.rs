@@ -1,4 +1,4 @@
-//! Who answers instead of the world.
+//! Mocks: rules for answering requests in place of the real upstream.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,111 +9,111 @@ use serde_json::{Map, Value};
 
 use super::text::optional_duration;
 
-/// Rules, of which the first that fits answers.
+/// Mock rules; the first rule that matches a request answers it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Mocks {
-    /// In their order.
+    /// Rules in the order in which they are tried.
     pub rules: Vec<MockRule>,
-    /// Who answers what no rule fits.
+    /// Handling of requests that no rule matches.
     pub fallback: Fallback,
-    /// What plausible answers have beside the usual, such as fields that the code reads from them.
+    /// Fields added to plausible responses, such as those that the code reads from them.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub fields: Map<String, Value>,
-    /// The share of the fields of JSON in answers that are renamed, left out, added or of another type.
+    /// Share of the JSON fields in responses that are renamed, dropped, added or given another type.
     #[serde(skip_serializing_if = "is_zero")]
     pub drift: f64,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "signature required by serde")]
 fn is_zero(share: &f64) -> bool {
     *share == 0.0
 }
 
-/// Who answers what no rule fits.
+/// Handling of requests that no rule matches.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Fallback {
-    /// Nobody: a host that no rule names is refused, and a request that no rule fits is answered with 404.
+    /// A host that no rule names is refused, and a request that no rule matches is answered with 404.
     #[default]
     Refuse,
-    /// An upstream that has a plausible answer for everything.
+    /// Every request gets a plausible response.
     Plausible,
 }
 
-/// A request and its answer. What is not said fits everything.
+/// A request pattern and its response. A field that is not set matches every request.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MockRule {
-    /// The host, with `*` for any part.
+    /// Host, with `*` for any part.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
-    /// The port.
+    /// Port.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// The method.
+    /// Method.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
-    /// The path without its query, with `*` for a part between slashes and `**` for any.
+    /// Path without query, with `*` for any text without a slash and `**` for any text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Parts of the query that have to be there.
+    /// Required query parameters.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub query: BTreeMap<String, String>,
-    /// Headers that have to be there, with `*` for any part of their value.
+    /// Required headers, with `*` for any part of a value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// What the body has to contain.
+    /// Text that the body must contain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// The answer.
+    /// The response.
     pub respond: Answer,
 }
 
-/// An answer.
+/// A mock response.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Answer {
-    /// Its status; 200 without this.
+    /// HTTP status; `None` for 200.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// Its headers, beside the type and length of its body.
+    /// Headers, in addition to content type and length.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, String>,
-    /// Its body as text.
+    /// Body as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// Its body as JSON.
+    /// Body as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<Value>,
-    /// Its body from a file of the host, read when the rules are.
+    /// Host file with the body, read when the rules are loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<PathBuf>,
-    /// How long it takes until it begins.
+    /// Delay before the response starts.
     #[serde(with = "optional_duration", skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// What goes wrong.
+    /// Fault injected into the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<MockFault>,
-    /// It goes wrong with every so-manieth request that the rule fits; without this and `fail_on` with each.
+    /// Inject the fault into every n-th matching request; without this and `fail_on`, into each.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail_every: Option<u64>,
-    /// It goes wrong with the requests of these numbers, from 1, of those that the rule fits.
+    /// Inject the fault into the matching requests with these numbers, counted from 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fail_on: Vec<u64>,
 }
 
-/// What can go wrong with an answer.
+/// A fault of a mock response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MockFault {
-    /// The connection is reset before the answer.
+    /// The connection is reset before the response.
     Reset,
-    /// The answer never begins.
+    /// The response never starts.
     Stall,
     /// The connection ends in the middle of the body.
     Truncate,
-    /// Bytes of the body are not those that were sent.
+    /// Bytes of the body are changed.
     Corrupt,
     /// 503 Service Unavailable.
     Unavailable,
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_word_in_a_rule_is_an_error() {
+    fn an_unknown_field_in_a_rule_is_an_error() {
         serde_json::from_str::<Mocks>(r#"{"rules": [{"hots": "a"}]}"#).unwrap_err();
         let rule: MockRule =
             serde_json::from_str(r#"{"respond": {"delay": "200ms", "fault": "reset", "fail_every": 3}}"#)

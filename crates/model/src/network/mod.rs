@@ -1,4 +1,4 @@
-//! The network of a sandbox: what it can reach, how bad the way there is, who answers, and what was seen.
+//! The network of a sandbox: policy, link conditions, mocks, and the record of its traffic.
 
 mod destination;
 mod flow;
@@ -15,36 +15,37 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// The name by which programs in a sandbox reach the loopback of the host, as far as that is allowed.
+/// Host name by which programs in a sandbox reach the host's loopback, where the policy allows it.
 pub const HOST_NAME: &str = "host.menace.internal";
 
-/// What a sandbox can reach.
+/// Network of a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Network {
-    /// Its own loopback and nothing else. Nothing is recorded.
+    /// Only its own loopback. Nothing is recorded.
     #[default]
     None,
-    /// A network of its own that ends in menace, where every packet is seen.
+    /// A network of its own whose every packet is handled by menace's netstack.
     Managed(Box<NetworkSpec>),
 }
 
-/// A network that ends in menace. What is neither mocked nor allowed is refused at once.
+/// A network that is handled by menace's netstack. Destinations that are neither mocked nor allowed are refused
+/// immediately.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct NetworkSpec {
-    /// What can be reached.
+    /// Allowed destinations.
     pub allow: Vec<Destination>,
-    /// Who answers instead of the world.
+    /// Mocks that answer instead of the real destinations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mocks: Option<Mocks>,
-    /// What happens to packets.
+    /// Delay, loss, rate and partitions of packets.
     pub shape: Shape,
-    /// Who does it to those that leave the sandbox.
+    /// Component that shapes the packets leaving the sandbox.
     pub shaper: Shaper,
-    /// Where chance begins.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// The name server to ask; without it names are looked up as the host does.
+    /// DNS server to query; `None` resolves names as the host does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolver: Option<SocketAddr>,
 }

@@ -1,4 +1,4 @@
-//! Durations as people write them, to the microsecond.
+//! Durations as users write them, to the microsecond.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn write(duration: Duration) -> String {
     if micros.is_multiple_of(1000) { format!("{}ms", micros / 1000) } else { format!("{micros}us") }
 }
 
-/// What a file can say.
+/// The two forms of a duration in a file.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 enum Written {
@@ -39,7 +39,7 @@ impl Written {
             Self::Text(text) => text,
         };
         read(&text)
-            .ok_or_else(|| E::custom(format!("'{text}' is no duration: expected one such as 200ms or 1.5s")))
+            .ok_or_else(|| E::custom(format!("invalid duration '{text}': expected e.g. 200ms or 1.5s")))
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) mod optional_duration {
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    #[expect(clippy::ref_option, reason = "serde calls it so")]
+    #[expect(clippy::ref_option, reason = "signature required by serde")]
     pub(in crate::network) fn serialize<S: Serializer>(
         value: &Option<Duration>,
         to: S,
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_read_as_they_are_written() {
+    fn durations_round_trip() {
         for (text, micros) in
             [("200ms", 200_000), ("1.5s", 1_500_000), ("2", 2_000_000), ("2.5ms", 2500), ("7us", 7)]
         {

@@ -1,4 +1,4 @@
-//! The profiles that every module meets, with two severities each.
+//! The canonical profiles that modules are run under, at two severities each.
 
 use serde_json::json;
 
@@ -9,29 +9,29 @@ use super::Preset;
 pub enum Profile {
     /// The network is slow and loses packets.
     HighLatencyApi,
-    /// Hostile values.
+    /// Arguments have hostile values.
     HostileInput,
-    /// Wrong calls.
+    /// Calls are wrong: missing fields, wrong types.
     UserMisuse,
-    /// Many calls at once.
+    /// Many calls run concurrently.
     ConcurrencySpike,
-    /// Fields are not what they were.
+    /// Fields of responses are renamed, dropped, added or retyped.
     SchemaDrift,
-    /// What is called fails now and then.
+    /// Upstream requests fail intermittently.
     FlakyUpstream,
 }
 
-/// How strong a profile is.
+/// Severity of a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// What happens on an ordinary bad day.
+    /// Faults as on an ordinary bad day.
     Low,
-    /// What happens on the worst.
+    /// Faults as on the worst day.
     High,
 }
 
 impl Severity {
-    /// Both.
+    /// Both severities.
     pub const ALL: [Self; 2] = [Self::Low, Self::High];
 
     /// Its name.
@@ -44,7 +44,7 @@ impl Severity {
 }
 
 impl Profile {
-    /// Every one.
+    /// All profiles.
     pub const ALL: [Self; 6] = [
         Self::HighLatencyApi,
         Self::HostileInput,
@@ -54,7 +54,7 @@ impl Profile {
         Self::FlakyUpstream,
     ];
 
-    /// The four that every module has to meet.
+    /// The four profiles that every module must be run under.
     pub const COVERED: [Self; 4] =
         [Self::HighLatencyApi, Self::HostileInput, Self::UserMisuse, Self::ConcurrencySpike];
 
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_profile_is_a_preset_that_can_be_read_and_has_two_severities() {
+    fn every_profile_is_a_valid_preset_with_two_severities() {
         for profile in Profile::ALL {
             let [low, high] = Severity::ALL.map(|severity| canonical(profile, severity));
             assert_eq!(low.name(), profile.name());

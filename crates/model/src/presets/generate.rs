@@ -1,10 +1,10 @@
-//! Presets that nobody wrote.
+//! Randomly generated presets.
 
 use serde_json::{Value, json};
 
 use super::{FailureMode, Preset};
 
-/// Makes presets. `number` is where chance comes from: each call gives a number below its argument.
+/// Generates presets. `number` is the source of randomness: it returns a number below its argument.
 pub fn generate(count: usize, mut number: impl FnMut(usize) -> usize) -> Vec<Preset> {
     (0..count).map(|index| one(index, &mut number)).collect()
 }
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_can_be_read_and_follows_from_chance_alone() {
+    fn generated_presets_are_valid_and_depend_only_on_the_seed() {
         let numbers = |seed: usize| {
             let mut state = seed;
             move |end: usize| {

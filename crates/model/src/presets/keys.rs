@@ -1,6 +1,6 @@
-//! The keys of a preset, each once: its name and the type of its value.
+//! The keys of a preset: name and type of the value.
 
-/// What a value has to be.
+/// Type of the value of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A number that is not negative.
@@ -19,7 +19,7 @@ pub(super) enum Kind {
     Modes,
 }
 
-/// Every key.
+/// All keys.
 pub(super) const KEYS: [(&str, Kind); 25] = [
     ("SCENARIO_NAME", Kind::Text),
     ("FAILURE_MODES", Kind::Modes),

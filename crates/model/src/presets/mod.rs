@@ -1,4 +1,4 @@
-//! Presets: the circumstances of calls, as dictionaries that people write.
+//! Presets: environments of calls, as dictionaries that users write.
 
 mod canonical;
 mod generate;

@@ -1,6 +1,6 @@
-//! The word that was probably meant.
+//! Suggestions for misspelt words.
 
-/// The known word nearest to one that is not known, if it is near enough to be a slip.
+/// The known word nearest to an unknown one, if it is near enough to be a typo.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let (distance, found) = known.into_iter().map(|known| (distance(word, known), known)).min()?;
     (distance <= word.chars().count().div_ceil(3)).then_some(found)
@@ -36,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_slip_is_corrected() {
+    fn only_a_typo_gets_a_suggestion() {
         let known = ["CPU_LIMIT", "MEMORY_LIMIT", "TIMEOUT"];
         assert_eq!(nearest("CPU_LIMTI", known), Some("CPU_LIMIT"));
         assert_eq!(nearest("COLOUR", known), None);

@@ -1,4 +1,4 @@
-//! One preset.
+//! A preset: its values, their validation and typed access to them.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -7,12 +7,12 @@ use thiserror::Error;
 use super::keys::{KEYS, Kind, kind_of};
 use super::nearest::nearest;
 
-/// Something that is done to a call.
+/// A kind of stress applied to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(
     missing_docs,
-    reason = "each has the name that people write, and what it does is told where it is done"
+    reason = "each has the name that users write; its effect is documented where it is applied"
 )]
 pub enum FailureMode {
     HighLatency,
@@ -37,7 +37,7 @@ pub enum FailureMode {
 }
 
 impl FailureMode {
-    /// Every one, with its name.
+    /// All failure modes, with their names.
     pub const ALL: [(Self, &'static str); 19] = [
         (Self::HighLatency, "high_latency"),
         (Self::HighLatencyApi, "high_latency_api"),
@@ -70,21 +70,21 @@ impl FailureMode {
     }
 }
 
-/// A dictionary whose keys and values were checked. Its order is that of whoever wrote it.
+/// A dictionary whose keys and values were validated, in the order in which it was written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Preset {
     values: Map<String, Value>,
 }
 
-/// Why a preset cannot be used.
+/// An invalid preset.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum PresetError {
-    /// The text is no JSON.
+    /// The text is not JSON.
     #[error("failed to read presets: {0}")]
     Json(String),
-    /// It is JSON, but not that of presets.
-    #[error("presets are a dictionary, a list of dictionaries, or a dictionary of profiles; this is {0}")]
+    /// The JSON has none of the forms of presets.
+    #[error("expected a dictionary, a list of dictionaries or a dictionary of profiles, found {0}")]
     Form(&'static str),
     /// A key that no preset has.
     #[error("unknown key {key} in preset {preset}{}", hint("key", .nearest.as_deref()))]
@@ -93,7 +93,7 @@ pub enum PresetError {
         preset: String,
         /// The key.
         key: String,
-        /// What was probably meant.
+        /// The nearest known key.
         nearest: Option<String>,
     },
     /// A failure mode that does not exist.
@@ -103,11 +103,11 @@ pub enum PresetError {
         preset: String,
         /// The mode.
         mode: String,
-        /// What was probably meant.
+        /// The nearest known mode.
         nearest: Option<String>,
     },
-    /// A value that the key does not take.
-    #[error("{key} of preset {preset} is {value}; it takes {expected}")]
+    /// A value that the key does not accept.
+    #[error("invalid value {value} for {key} in preset {preset}: expected {expected}")]
     Value {
         /// The preset.
         preset: String,
@@ -115,7 +115,7 @@ pub enum PresetError {
         key: String,
         /// The value.
         value: String,
-        /// What it takes.
+        /// Description of the accepted values.
         expected: &'static str,
     },
     /// A profile that does not exist.
@@ -123,13 +123,13 @@ pub enum PresetError {
     Profile {
         /// The profile.
         profile: String,
-        /// What was probably meant.
+        /// The nearest known profile.
         nearest: Option<String>,
     },
 }
 
 impl PresetError {
-    /// A profile that does not exist.
+    /// The error for a profile that does not exist.
     pub fn unknown_profile(profile: &str) -> Self {
         let known = super::Profile::ALL.map(super::Profile::name);
         Self::Profile { profile: profile.to_owned(), nearest: nearest(profile, known).map(str::to_owned) }
@@ -141,9 +141,9 @@ fn hint(what: &str, nearest: Option<&str>) -> String {
 }
 
 impl Preset {
-    /// Checks a dictionary.
+    /// Validates a dictionary.
     pub fn new(values: Map<String, Value>) -> Result<Self, PresetError> {
-        let name = values.get("SCENARIO_NAME").and_then(Value::as_str).unwrap_or("without a name").to_owned();
+        let name = values.get("SCENARIO_NAME").and_then(Value::as_str).unwrap_or("(unnamed)").to_owned();
         for (key, value) in &values {
             let Some(kind) = kind_of(key) else {
                 let nearest = nearest(key, KEYS.iter().map(|(known, _)| *known)).map(str::to_owned);
@@ -154,56 +154,56 @@ impl Preset {
         Ok(Self { values })
     }
 
-    /// One that is known to be right.
+    /// A preset whose values are known to be valid.
     pub(super) fn of(values: impl IntoIterator<Item = (&'static str, Value)>) -> Self {
         Self { values: values.into_iter().map(|(key, value)| (key.to_owned(), value)).collect() }
     }
 
-    /// One with nothing but a name.
+    /// A preset that only has a name.
     pub fn named(name: &str) -> Self {
         Self::of([("SCENARIO_NAME", Value::from(name))])
     }
 
-    /// The same, with a strategy for arguments if it says nothing about them.
+    /// Sets the input strategy, unless the preset has one.
     #[must_use]
     pub fn or_strategy(mut self, strategy: &str) -> Self {
         self.values.entry("SANDBOX_STUB_STRATEGY").or_insert_with(|| Value::from(strategy));
         self
     }
 
-    /// Whether it does nothing to calls, so that others are compared with it.
+    /// Whether it applies no stress to calls, so that other presets are compared with it.
     pub fn is_baseline(&self) -> bool {
         self.values.keys().all(|key| matches!(key.as_str(), "SCENARIO_NAME" | "SEVERITY"))
     }
 
-    /// Its name; that of its first failure mode without one.
+    /// Its name; without one, the name of its first failure mode.
     pub fn name(&self) -> &str {
         let named = self.values.get("SCENARIO_NAME").and_then(Value::as_str);
         named.unwrap_or_else(|| self.failure_modes().first().map_or("normal", |mode| mode.name()))
     }
 
-    /// What is done to calls.
+    /// Its failure modes.
     pub fn failure_modes(&self) -> Vec<FailureMode> {
         let Some(value) = self.values.get("FAILURE_MODES") else { return Vec::new() };
         modes(value).into_iter().filter_map(|name| FailureMode::of_name(&name)).collect()
     }
 
-    /// A number.
+    /// Value of a key as a number.
     pub fn number(&self, key: &str) -> Option<f64> {
         number(self.values.get(key)?)
     }
 
-    /// A number of bits per second.
+    /// Value of a key in bits per second.
     pub fn bits_per_second(&self, key: &str) -> Option<u64> {
         bits_per_second(self.values.get(key)?)
     }
 
-    /// A text.
+    /// Value of a key as text.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.values.get(key)?.as_str()
     }
 
-    /// A number of bytes.
+    /// Value of a key in bytes.
     pub fn bytes(&self, key: &str) -> Option<u64> {
         bytes(self.values.get(key)?)
     }
@@ -252,7 +252,7 @@ fn wrong(preset: &str, key: &str, value: &Value, expected: &'static str) -> Pres
     PresetError::Value { preset: preset.to_owned(), key: key.to_owned(), value: value.to_string(), expected }
 }
 
-/// Numbers are written as numbers or as texts.
+/// Reads a number, written as a JSON number or as text.
 fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64()?,
@@ -274,7 +274,7 @@ fn modes(value: &Value) -> Vec<String> {
     }
 }
 
-/// `256Mi`, `512m`, `1g`, `10bps`: powers of 1024, as the seeds write sizes.
+/// Reads `256Mi`, `512m`, `1g`: powers of 1024, as the seeds write sizes.
 fn bytes(value: &Value) -> Option<u64> {
     let Value::String(text) = value else { return value.as_u64() };
     let text = text.trim();
@@ -285,7 +285,7 @@ fn bytes(value: &Value) -> Option<u64> {
     scaled(amount, unit.trim_end_matches('b').trim_end_matches('i'), 1024.0)
 }
 
-/// Networks count in bits and in thousands: `10Mbps`, `10mbit`, `10m`, or a number.
+/// Reads `10Mbps`, `10mbit`, `10m` or a number: bits, in powers of 1000.
 fn bits_per_second(value: &Value) -> Option<u64> {
     let Value::String(text) = value else { return value.as_u64() };
     let text = text.trim().to_ascii_lowercase();
@@ -298,11 +298,7 @@ fn scaled(amount: &str, prefix: &str, step: f64) -> Option<u64> {
     let power = ["", "k", "m", "g", "t"].iter().position(|known| *known == prefix)?;
     let amount: f64 = amount.trim().parse().ok()?;
     let bytes = amount * step.powi(i32::try_from(power).ok()?);
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it is checked to be in range"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the range is checked")]
     (0.0..1e18).contains(&bytes).then_some(bytes as u64)
 }
 
@@ -317,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rate_is_in_bits_and_in_thousands_and_a_size_in_bytes() {
+    fn rates_are_decimal_bits_and_sizes_are_binary_bytes() {
         let rate = |text: &str| bits_per_second(&json!(text));
         assert_eq!(
             (rate("10Mbps"), rate("1.5 kbit"), rate("100")),
@@ -329,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_as_the_seeds_write_them() {
+    fn values_in_the_form_of_the_seeds_are_read() {
         let read = preset(&json!({
             "SCENARIO_NAME": "slow", "CPU_LIMIT": "0.5", "MEMORY_LIMIT": "256Mi", "DISK_LIMIT": "1g",
             "FAILURE_MODES": "hostile_input, cpu", "TIMEOUT": 5, "MAX_BANDWIDTH": "10Mbps",
@@ -343,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_was_probably_meant() {
+    fn errors_name_the_mistake_and_the_nearest_word() {
         let error = |value: &Value| preset(value).unwrap_err().to_string();
         assert_eq!(
             error(&json!({"SCENARIO_NAME": "x", "MEMROY_LIMIT": "1g"})),

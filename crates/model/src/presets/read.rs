@@ -1,10 +1,10 @@
-//! Presets from JSON: one, a list, or profiles with severities.
+//! Presets from JSON: one preset, a list of presets, or profiles with severities.
 
 use serde_json::{Map, Value};
 
 use super::{Preset, PresetError};
 
-/// Reads presets.
+/// Parses presets.
 pub fn read(text: &str) -> Result<Vec<Preset>, PresetError> {
     let value: Value = serde_json::from_str(text).map_err(|error| PresetError::Json(error.to_string()))?;
     match value {
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_an_error() {
+    fn other_json_is_an_error() {
         for text in
             ["", "3", "[3]", r#"{"NO_SUCH_KEY": 1}"#, r#"{"hostile_input": {"low": {"NO_SUCH_KEY": 1}}}"#]
         {

@@ -1,4 +1,4 @@
-//! Which presets a run has: those that were given, those that are made, and those that every module meets anyway.
+//! Selection of the presets of a run: given, generated, and required for every module.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use serde_json::json;
 use super::{FailureMode, Preset, PresetError, Profile, Severity, canonical, generate};
 use crate::settings::PresetMode;
 
-/// Where a preset comes from.
+/// Origin of a preset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// A file or a variable.
     Given,
-    /// Made by chance.
+    /// Generated from the seed.
     Generated,
     /// A canonical profile.
     Canonical,
-    /// What is compared with: nothing is done to the call.
+    /// The baseline, which applies no stress.
     Baseline,
-    /// Added so that every module meets it.
+    /// Added so that every module is run under it.
     Coverage,
     /// Added because of a word in the path of a module.
     Keyword,
@@ -29,30 +29,30 @@ pub enum Origin {
 pub struct Chosen {
     /// The preset.
     pub preset: Preset,
-    /// Where it comes from.
+    /// Its origin.
     pub origin: Origin,
-    /// The paths of the modules that it is for; nothing means all of them.
+    /// Paths of the modules that it applies to; `None` for all modules.
     pub modules: Option<Vec<String>>,
 }
 
-/// What presets are chosen from.
+/// Options of the selection.
 #[derive(Debug, Clone)]
 pub struct Choice {
-    /// Those that were given.
+    /// Presets given by the user.
     pub given: Vec<Preset>,
-    /// Whether presets are made when none were given.
+    /// Whether presets are generated when none are given.
     pub generate: bool,
-    /// How they are made.
+    /// How they are generated.
     pub mode: PresetMode,
-    /// How many are made by chance.
+    /// Number of randomly generated presets.
     pub count: usize,
-    /// Which profiles belong to a word in the path of a module.
+    /// Profiles by keyword in the path of a module.
     pub keywords: BTreeMap<String, Vec<Profile>>,
-    /// Nothing is added to what was given or made, but what it is compared with.
+    /// Only the baseline is added to the given or generated presets.
     pub only_these: bool,
 }
 
-/// Words in paths, and the profiles that such modules meet at their high severity.
+/// Default keywords in module paths, with the profiles that such modules are run under at high severity.
 pub fn default_keywords() -> BTreeMap<String, Vec<Profile>> {
     let table: [(&str, &[Profile]); 9] = [
         ("api", &[Profile::HighLatencyApi, Profile::FlakyUpstream]),
@@ -68,7 +68,7 @@ pub fn default_keywords() -> BTreeMap<String, Vec<Profile>> {
     table.into_iter().map(|(word, profiles)| (word.to_owned(), profiles.to_vec())).collect()
 }
 
-/// The `keyword_profiles` of `sandbox_settings.yaml`, laid over the defaults.
+/// The `keyword_profiles` of `sandbox_settings.yaml`, merged over the defaults.
 pub fn keywords(
     own: &serde_json::Map<String, serde_json::Value>,
 ) -> Result<BTreeMap<String, Vec<Profile>>, PresetError> {
@@ -91,7 +91,8 @@ pub fn keywords(
     Ok(all)
 }
 
-/// Chooses the presets of a run over these modules. `number` is where chance comes from.
+/// Selects the presets of a run over these modules. `number` is the source of randomness: it returns a number below its
+/// argument.
 pub fn choose(choice: &Choice, modules: &[String], number: impl FnMut(usize) -> usize) -> Vec<Chosen> {
     let for_all = |origin| move |preset| Chosen { preset, origin, modules: None };
     let mut chosen: Vec<Chosen> = if !choice.given.is_empty() {
@@ -111,14 +112,14 @@ pub fn choose(choice: &Choice, modules: &[String], number: impl FnMut(usize) -> 
     if !has_baseline {
         all.push(for_all(Origin::Baseline)(Preset::named("normal")));
     }
-    // What is compared with comes first.
+    // The baseline comes first.
     chosen.sort_by_key(|one| !one.preset.is_baseline());
     all.append(&mut chosen);
     if choice.only_these {
         return all;
     }
     let covered = all.iter().flat_map(|one| one.preset.failure_modes()).collect::<Vec<_>>();
-    // Whoever gives presets gets those, and the four that every module meets; without any, all that can be done.
+    // Given presets are completed by the four required profiles; without given presets, every kind of stress is added.
     let missing: Vec<Preset> = if choice.given.is_empty() && choice.generate {
         everything()
     } else {
@@ -137,7 +138,7 @@ fn both_severities() -> impl Iterator<Item = Preset> {
     Profile::ALL.into_iter().flat_map(|profile| Severity::ALL.map(|severity| canonical(profile, severity)))
 }
 
-/// One preset of each kind of stress: the canonical profiles at their low severity, and a starved machine.
+/// One preset of each kind of stress: the canonical profiles at low severity, and a starved machine.
 fn everything() -> Vec<Preset> {
     let strain = |mode: FailureMode, key: &'static str, value: serde_json::Value| {
         Preset::of([
@@ -155,7 +156,7 @@ fn everything() -> Vec<Preset> {
     all
 }
 
-/// Modules whose path has a word meet the profiles of the word at their high severity.
+/// The profiles of keywords found in module paths, at high severity.
 fn by_keyword(keywords: &BTreeMap<String, Vec<Profile>>, modules: &[String]) -> Vec<Chosen> {
     let mut found: BTreeMap<Profile, Vec<String>> = BTreeMap::new();
     for module in modules {
@@ -198,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn without_presets_some_are_made_and_everything_is_met() {
+    fn without_given_presets_every_kind_of_stress_is_selected() {
         let names = names(&choice());
         assert_eq!(names[..3], ["normal", "generated_1", "generated_2"]);
         for name in ["hostile_input", "user_misuse", "concurrency_spike", "schema_drift", "memory", "disk"] {
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn given_presets_are_completed_by_the_four_profiles_and_what_is_compared_with() {
+    fn given_presets_are_completed_by_the_baseline_and_the_four_profiles() {
         let given = vec![canonical(Profile::HostileInput, Severity::High)];
         let names = names(&Choice { given, ..choice() });
         assert_eq!(
@@ -217,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_only_what_was_given_gets_that_and_what_it_is_compared_with() {
+    fn only_these_adds_nothing_but_the_baseline() {
         let given = vec![canonical(Profile::HostileInput, Severity::High)];
         assert_eq!(names(&Choice { given, only_these: true, ..choice() }), ["normal", "hostile_input"]);
     }
 
     #[test]
-    fn without_generation_there_is_the_empty_preset_and_the_four_profiles() {
+    fn without_generation_there_are_the_baseline_and_the_four_profiles() {
         let names = names(&Choice { generate: false, ..choice() });
         assert_eq!(
             names,
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_in_the_path_of_a_module_adds_its_profiles_for_that_module() {
+    fn a_keyword_in_a_module_path_adds_its_profiles_for_that_module() {
         let own = json!({"cart": ["user_misuse"], "parser": "schema_drift"});
         let keywords = keywords(own.as_object().unwrap()).unwrap();
         let modules = ["shop/cart.py".to_owned(), "shop/csv_parser.py".to_owned(), "shop/tax.py".to_owned()];

@@ -1,51 +1,51 @@
-//! What a backend can do, and what a sandbox of it was found to have.
+//! Capabilities of a backend, and the isolation that was measured in a sandbox.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a backend can do on this host. Callers ask here and never for the kind of backend.
+/// Capabilities of a backend on this host. Callers check these and never the kind of backend.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one question that callers ask by name")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one capability that callers check by name")]
 pub struct Capabilities {
     /// `native`, `docker`, `qemu` or `fake`.
     pub backend: String,
-    /// What the code inside is separated by is a kernel of its own or the host's, and it may be hostile.
+    /// Hostile code is contained: by the isolation of the host's kernel or by a kernel of its own.
     pub isolates: bool,
-    /// The limits that can be kept, with the controller that keeps each: `v2`, `v1` or another mechanism.
+    /// Limits that can be enforced, with the mechanism of each: cgroup `v2`, `v1` or another.
     pub controllers: BTreeMap<Controller, String>,
     /// How sandboxes are paused.
     pub pause: Option<PauseMethod>,
-    /// Snapshots and forks.
+    /// Sandboxes can be snapshotted and forked.
     pub snapshot: bool,
-    /// Refused system calls are reported.
+    /// Denied system calls are reported.
     pub reports_denied: bool,
-    /// Commands can be given any user id inside.
+    /// Commands can run as any user id inside the sandbox.
     pub any_user: bool,
-    /// Host directories can be shared so that what is written inside is written to the host.
+    /// Host directories can be mounted read-write.
     pub read_write: bool,
-    /// Sandboxes can have a network whose every packet is seen.
+    /// Sandboxes can have a managed network, in which menace handles every packet.
     pub network: bool,
-    /// System calls can be made to go wrong.
+    /// Faults can be injected into system calls.
     pub faults: bool,
     /// Commands can have a terminal.
     pub terminal: bool,
-    /// Programs inside that listen can be reached.
+    /// Listening ports inside the sandbox can be reached from outside.
     pub ports: bool,
     /// Limits can be changed while a sandbox runs.
     pub live_limits: bool,
     /// Files can be watched.
     pub watch: bool,
-    /// Sandboxes are made of images.
+    /// Sandboxes are created from images.
     pub images: bool,
-    /// Sandboxes outlive the process that made them, and another one can take them over.
+    /// Sandboxes outlive the process that created them, and another process can adopt them.
     pub outlives: bool,
-    /// A sandbox ends at once, whatever its commands do. Docker's engine takes ten seconds to kill a container in which a command
-    /// waits for somebody to read what it prints.
+    /// A sandbox ends immediately, independent of its commands. The Docker engine takes ten seconds to kill a container in
+    /// which a command is blocked on writing to a full output pipe.
     pub ends_at_once: bool,
 }
 
-/// What can be limited or counted.
+/// A resource that can be limited or accounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Controller {
@@ -59,7 +59,7 @@ pub enum Controller {
     Pids,
     /// Block devices.
     Io,
-    /// Stopping all processes at once.
+    /// Freezing of all processes together.
     Freezer,
 }
 
@@ -73,23 +73,23 @@ pub enum PauseMethod {
     Signals,
 }
 
-/// What a sandbox does, as its backend sees it.
+/// State of a sandbox, as its backend sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum SandboxState {
-    /// It takes commands.
+    /// Accepts commands.
     Running,
-    /// Its processes stand still.
+    /// All its processes are paused.
     Paused,
-    /// It has files and no process, not even one of ours.
+    /// Has files but no process, not even an init process.
     Ended,
 }
 
-/// What a sandbox was found to have, read from the kernel by its first process and compared with the host.
+/// Isolation of a sandbox, as its init process read it from the kernel and compared it with the host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is one answer of the kernel, and users read them by name"
+    reason = "each is one fact reported by the kernel, and users read them by name"
 )]
 pub struct Isolation {
     /// A user namespace of its own.
@@ -110,14 +110,14 @@ pub struct Isolation {
     pub time_ns: bool,
     /// No capability in any set.
     pub no_capabilities: bool,
-    /// No program can give more rights.
+    /// No program can gain privileges (`no_new_privs`).
     pub no_new_privs: bool,
-    /// A filter on system calls.
+    /// A seccomp filter on system calls.
     pub seccomp: bool,
-    /// The version of Landlock that restricts it; 0 without.
+    /// Version of the Landlock ABI that restricts it; 0 without Landlock.
     pub landlock_abi: u32,
-    /// What is limited or counted for this sandbox, with what does it.
+    /// Resources that are limited or accounted for this sandbox, with the mechanism of each.
     pub controllers: BTreeMap<Controller, String>,
-    /// Steps that this host cannot do and that were optional.
+    /// Optional isolation steps that this host does not support.
     pub left_out: Vec<String>,
 }

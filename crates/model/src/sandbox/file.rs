@@ -1,31 +1,31 @@
-//! What is asked about the files of a sandbox beside archives, and the answers.
+//! File operations in a sandbox other than archives, and their results.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// Something to be done with files inside. Paths are absolute.
+/// An operation on files inside a sandbox. Paths are absolute.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileWork {
-    /// What is in a directory.
+    /// Lists the entries of a directory.
     List(PathBuf),
-    /// What a path is; links are not followed.
+    /// Describes a path; links are not followed.
     Look(PathBuf),
-    /// Removes a file, or a directory with all that is in it. What is not there is an error.
+    /// Removes a file, or a directory with its contents. A missing path is an error.
     Remove(PathBuf),
-    /// Gives a file or directory another name. What has that name already is an error, unless it is a file and so is this.
+    /// Renames a file or directory. An existing target is an error, unless both are files.
     Rename {
-        /// From.
+        /// Present path.
         from: PathBuf,
-        /// To; its directory is made if it is missing.
+        /// New path; its parent directory is created if it is missing.
         to: PathBuf,
     },
-    /// Makes a directory and those above it. One that is there is fine.
+    /// Creates a directory and its parents. An existing directory is not an error.
     MakeDirectory(PathBuf),
 }
 
 impl FileWork {
-    /// As a verb, for errors.
+    /// Verb for error messages.
     pub fn action(&self) -> &'static str {
         match self {
             Self::List(_) => "list",
@@ -36,7 +36,7 @@ impl FileWork {
         }
     }
 
-    /// What it is about.
+    /// Path of the operation; the present path of a rename.
     pub fn path(&self) -> &PathBuf {
         match self {
             Self::List(path) | Self::Look(path) | Self::Remove(path) | Self::MakeDirectory(path) => path,
@@ -45,24 +45,24 @@ impl FileWork {
     }
 }
 
-/// A file, directory or something else inside.
+/// A directory entry inside a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEntry {
-    /// The last part of its path.
+    /// Last component of its path.
     pub name: String,
-    /// What it is.
+    /// Its type.
     pub kind: FileKind,
     /// Its length in bytes.
     pub size: u64,
-    /// Who may do what with it, as in `0o644`.
+    /// Permission bits, as in `0o644`.
     pub mode: u32,
-    /// When it was changed, in seconds since 1970.
+    /// Modification time, in seconds since 1970.
     pub modified: i64,
-    /// Where a link leads.
+    /// Target of a link.
     pub target: Option<String>,
 }
 
-/// What something is.
+/// Type of a directory entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileKind {
@@ -70,31 +70,31 @@ pub enum FileKind {
     File,
     /// A directory.
     Directory,
-    /// A link, which may lead nowhere.
+    /// A symbolic link, which may be dangling.
     Link,
     /// A pipe, a socket or a device.
     Other,
 }
 
-/// Something that happened to a file that is watched.
+/// A change of a watched file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileEvent {
-    /// What happened.
+    /// Kind of change.
     pub kind: FileEventKind,
-    /// Where.
+    /// Path inside the sandbox.
     pub path: String,
 }
 
-/// What can happen to a file.
+/// Kind of change of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileEventKind {
-    /// It is new, or has this name since now.
+    /// It was created, or renamed to this path.
     Created,
-    /// Something was written to it, or its rights are others.
+    /// Its content or its permissions changed.
     Changed,
-    /// It is gone, or has another name since now.
+    /// It was removed, or renamed to another path.
     Removed,
-    /// More happened than could be kept; whoever wants to know has to look.
+    /// The event queue overflowed: changes were lost, and the watcher has to list the files.
     Lost,
 }

@@ -1,4 +1,4 @@
-//! What a sandbox is asked for and what it answers, whatever backend serves it.
+//! Requests to a sandbox and their results, independent of the backend.
 
 mod capabilities;
 mod file;

@@ -1,85 +1,85 @@
-//! What a sandbox answers.
+//! Results of commands, usage and file changes of a sandbox.
 
 use serde::{Deserialize, Serialize};
 
-/// How a command ended and what it took. A timeout, a full disk or a kill is a field, never a magic exit code.
+/// Result of a command and its usage. A timeout, a full disk or a kill is a field, never a magic exit code.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one way to end, and several can be true at once")]
+#[expect(clippy::struct_excessive_bools, reason = "each is one cause of ending, and several can hold")]
 pub struct ExecOutcome {
-    /// What the command returned; nothing after a signal.
+    /// Exit code; `None` after a signal.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended it.
     pub signal: Option<i32>,
-    /// It was killed because its time was over.
+    /// It was killed at its timeout.
     pub timed_out: bool,
-    /// It was killed because its CPU time was over.
+    /// It was killed because it exceeded its CPU time limit.
     pub cpu_exceeded: bool,
     /// The kernel killed a process of the sandbox because memory ran out while the command ran. Without a cgroup for
     /// memory this cannot be seen and is false; `isolation.left_out` says so.
     pub oom: bool,
     /// The disk of the sandbox was full when the command ended.
     pub disk_full: bool,
-    /// System calls that were refused while the command ran.
+    /// System calls that were denied while the command ran.
     pub denied: Vec<Denial>,
-    /// From the start to the end of the command.
+    /// Wall time of the command.
     pub wall_ms: f64,
-    /// What it took.
+    /// Resources that it used.
     #[serde(flatten)]
     pub usage: Usage,
-    /// What it printed, up to the limit.
+    /// Standard output, up to the limit.
     pub stdout: String,
-    /// What it said, up to the limit.
+    /// Standard error, up to the limit.
     pub stderr: String,
-    /// It printed more than is kept.
+    /// The output exceeded the limit and was cut.
     pub truncated: bool,
 }
 
-/// What commands took. A figure that the host cannot measure is `None`.
+/// Resources that commands used. A value that the host cannot measure is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Usage {
-    /// CPU time in user mode. With cgroups of version 1 the sum of both is exact, and their shares are as the kernel's
-    /// clock ticks saw them.
+    /// CPU time in user mode. With cgroup v1 the sum of user and system time is exact, and the split between them is
+    /// sampled by the kernel's clock tick.
     pub cpu_user_ms: Option<f64>,
-    /// CPU time in the kernel.
+    /// CPU time in kernel mode.
     pub cpu_system_ms: Option<f64>,
-    /// Most memory at one time: of the sandbox since it was made where a cgroup counts it, else of its largest process.
+    /// Peak memory: of the whole sandbox since its creation where a cgroup accounts for it, else of its largest process.
     pub peak_rss_bytes: Option<u64>,
     /// Bytes read from block devices.
     pub io_read_bytes: Option<u64>,
     /// Bytes written to block devices.
     pub io_write_bytes: Option<u64>,
-    /// How long processes that could run had to wait because the CPU quota was used up; nothing without a quota.
+    /// Time that runnable processes were throttled by the CPU quota; `None` without a quota.
     pub cpu_throttled_ms: Option<f64>,
 }
 
-/// A system call that was refused.
+/// A denied system call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Denial {
     /// Its name, or its number where it has none.
     pub syscall: String,
-    /// How often.
+    /// How often it was denied.
     pub count: u64,
 }
 
-/// What changed in a sandbox since it was made. Paths are those inside.
+/// Files that changed since the creation of a sandbox. Paths are those inside the sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileChanges {
-    /// Files that were made or changed, sorted.
+    /// Files that were created or changed, sorted.
     pub written: Vec<String>,
-    /// Files of the host directory that are gone in the sandbox, sorted.
+    /// Files of the host directory that were deleted in the sandbox, sorted.
     pub deleted: Vec<String>,
 }
 
-/// What a sandbox takes now.
+/// Present usage of a sandbox.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stats {
-    /// Since it was made.
+    /// Usage since its creation.
     #[serde(flatten)]
     pub usage: Usage,
-    /// Memory now.
+    /// Present memory.
     pub memory_bytes: Option<u64>,
-    /// Processes and threads now.
+    /// Present number of processes and threads.
     pub pids: Option<u64>,
-    /// Bytes of files now.
+    /// Present size of its files, in bytes.
     pub disk_bytes: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! What a sandbox is asked for.
+//! Specification of a sandbox and of the commands in it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,49 +9,49 @@ use serde::{Deserialize, Serialize};
 use crate::faults::FaultRule;
 use crate::network::Network;
 
-/// Where the files of the user are inside a sandbox. It is also the home directory and the first working directory.
+/// Path of the user's files inside a sandbox; also the home directory and the initial working directory.
 pub const WORKSPACE: &str = "/workspace";
 
-/// A sandbox to be made.
+/// Specification of a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SandboxSpec {
-    /// What is in `/workspace` at first.
+    /// Initial content of `/workspace`.
     pub workspace: Workspace,
     /// Further host directories and files that are visible inside.
     pub mounts: Vec<Mount>,
-    /// Variables that every command in the sandbox gets, beside the standard ones.
+    /// Environment variables of every command in the sandbox, in addition to the standard ones.
     pub environment: BTreeMap<String, String>,
-    /// What commands may use, all of them together.
+    /// Limits of all commands together.
     pub limits: Limits,
-    /// What they can reach.
+    /// Network of the commands.
     pub network: Network,
-    /// Who they are inside.
+    /// User of the commands inside the sandbox.
     pub user: User,
-    /// System calls that go wrong on purpose.
+    /// Faults injected into system calls.
     pub faults: Vec<FaultRule>,
-    /// Where the chance of faults begins.
+    /// Seed of the fault injector.
     pub fault_seed: u64,
-    /// What its files outside of `/workspace` are, where backends have images; without it the default one.
+    /// Image that provides the files outside of `/workspace`, on backends with images; `None` for the default image.
     pub image: Option<String>,
-    /// Nothing can be written but `/workspace` and `/tmp`.
+    /// Only `/workspace` and `/tmp` are writable.
     pub read_only_root: bool,
-    /// What its owner calls it, for backends that write that on what they make.
+    /// Labels of the owner, for backends that attach labels to their resources.
     pub labels: BTreeMap<String, String>,
-    /// What runs in it isolates others itself, so it may make namespaces and mounts of its own. For programs that are
-    /// trusted: the kernel answers more system calls of theirs.
+    /// Commands may create namespaces and mounts, so that they can run sandboxes themselves. Only for trusted programs:
+    /// they can make more system calls.
     #[serde(default)]
     pub isolates_others: bool,
 }
 
-/// What is in `/workspace` at first.
+/// Initial content of `/workspace`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workspace {
     /// Nothing.
     #[default]
     Empty,
-    /// A host directory; what is written stays in the sandbox.
+    /// A host directory; writes stay in the sandbox.
     CopyOnWrite(PathBuf),
-    /// A host directory; what is written is written to the host.
+    /// A host directory; writes go to the host.
     ReadWrite(PathBuf),
 }
 
@@ -65,70 +65,70 @@ impl Workspace {
     }
 }
 
-/// A host directory or file that is visible inside.
+/// A host directory or file that is visible inside the sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
-    /// On the host.
+    /// Path on the host.
     pub source: PathBuf,
-    /// Inside; absolute.
+    /// Absolute path inside the sandbox.
     pub target: PathBuf,
-    /// Whether the sandbox may change it.
+    /// Whether the sandbox may write to it.
     pub access: Access,
 }
 
-/// Whether something may be changed.
+/// Access of a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {
-    /// No.
+    /// The sandbox cannot write to it.
     ReadOnly,
-    /// Yes.
+    /// The sandbox can write to it.
     ReadWrite,
 }
 
-/// What the commands of a sandbox may use together. A limit that was asked for and cannot be kept is an error, never
-/// ignored; one that was not asked for has the default, as far as the host can keep it.
+/// Limits of the commands of a sandbox together. A requested limit that cannot be enforced is an error, never ignored;
+/// a limit that was not requested has its default, as far as the host can enforce it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Memory in bytes, without swap. Files that are written live in memory and count.
+    /// Memory in bytes, without swap. Written files live in memory and count.
     pub memory: Option<u64>,
-    /// CPU cores, fractions allowed; without it all of them.
+    /// CPU cores, fractions allowed; `None` for all cores.
     pub cpus: Option<f64>,
-    /// CPU time of one command with everything it starts; without it any.
+    /// CPU time of one command with all its child processes; `None` for no limit.
     pub cpu_time: Option<Duration>,
-    /// Processes and threads.
+    /// Number of processes and threads.
     pub pids: Option<u64>,
-    /// Bytes of files that can be written.
+    /// Size of written files, in bytes.
     pub disk: Option<u64>,
     /// Open files of one process.
     pub open_files: u64,
-    /// Bytes of stdout and of stderr that are kept of one command.
+    /// Bytes recorded of stdout and of stderr of one command.
     pub output: u64,
 }
 
 impl Limits {
-    /// Memory when nobody says otherwise.
+    /// Default memory, in bytes.
     pub const MEMORY: u64 = 1 << 30;
-    /// Processes and threads when nobody says otherwise.
+    /// Default number of processes and threads.
     pub const PIDS: u64 = 512;
-    /// Bytes of files when nobody says otherwise.
+    /// Default size of written files, in bytes.
     pub const DISK: u64 = 256 << 20;
-    /// Open files of a process when nobody says otherwise.
+    /// Default number of open files of a process.
     pub const OPEN_FILES: u64 = 1024;
-    /// Bytes kept of each stream when nobody says otherwise.
+    /// Default number of recorded bytes of each stream.
     pub const OUTPUT: u64 = 512 << 10;
 
-    /// The memory that is allowed.
+    /// Memory limit in effect.
     pub fn effective_memory(&self) -> u64 {
         self.memory.unwrap_or(Self::MEMORY)
     }
 
-    /// The processes and threads that are allowed.
+    /// Limit of processes and threads in effect.
     pub fn effective_pids(&self) -> u64 {
         self.pids.unwrap_or(Self::PIDS)
     }
 
-    /// The bytes of files that are allowed: not more than half of the memory, unless somebody says so, because files
-    /// live in memory and a full disk should be an error of the program that fills it, not the end of all.
+    /// Limit of written files in effect: by default at most half of the memory. Files live in memory, and a full disk
+    /// should be an error of the program that fills it, not an OOM kill of the sandbox.
     pub fn effective_disk(&self) -> u64 {
         self.disk.unwrap_or_else(|| Self::DISK.min(self.effective_memory() / 2))
     }
@@ -148,12 +148,12 @@ impl Default for Limits {
     }
 }
 
-/// Who the commands are inside. Outside they are an unprivileged user whatever is said here.
+/// User of the commands inside the sandbox. Outside they always run as an unprivileged user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
-    /// The user.
+    /// User id.
     pub uid: u32,
-    /// The group.
+    /// Group id.
     pub gid: u32,
 }
 
@@ -163,30 +163,30 @@ impl Default for User {
     }
 }
 
-/// A command to be run in a sandbox.
+/// A command to run in a sandbox.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ExecRequest {
     /// The program and its arguments; the program is looked up in the `PATH` of the sandbox.
     pub command: Vec<String>,
-    /// Variables for this command alone.
+    /// Environment variables of this command only.
     pub environment: BTreeMap<String, String>,
-    /// Where it starts; without it `/workspace`.
+    /// Working directory; `None` for `/workspace`.
     pub directory: Option<PathBuf>,
-    /// What it can read from stdin.
+    /// Content of its stdin.
     pub stdin: Vec<u8>,
-    /// How long it may run before it is killed with everything it started.
+    /// Time after which it is killed with all its child processes.
     pub timeout: Option<Duration>,
-    /// No other command runs in the sandbox at the same time. It is a little faster to start, and when its time is over
-    /// everything in the sandbox is killed.
+    /// No other command runs in the sandbox at the same time. It starts a little faster, and its timeout kills every
+    /// process in the sandbox.
     pub exclusive: bool,
-    /// It gets a terminal of this size in place of its standard streams. What it prints and complains is one stream then.
+    /// Terminal of this size instead of the standard streams; stdout and stderr are one stream then.
     pub terminal: Option<TerminalSize>,
 }
 
-/// How large a terminal is.
+/// Size of a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalSize {
-    /// Characters in a line.
+    /// Characters per line.
     pub columns: u16,
     /// Lines.
     pub rows: u16,
@@ -198,7 +198,7 @@ impl Default for TerminalSize {
     }
 }
 
-/// Limits that are to hold from now on; what is not named stays.
+/// New limits of a running sandbox; `None` leaves a limit unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct LimitsChange {
     /// Memory in bytes.
@@ -210,19 +210,19 @@ pub struct LimitsChange {
 }
 
 impl ExecRequest {
-    /// A command with nothing else said.
+    /// A command with defaults for everything else.
     pub fn new<T: Into<String>>(command: impl IntoIterator<Item = T>) -> Self {
         Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 
-    /// The same, for a sandbox in which nothing else runs.
+    /// Makes the command exclusive: no other command runs in the sandbox.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
         self.exclusive = true;
         self
     }
 
-    /// The same with a limit on its time.
+    /// Sets the timeout.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);

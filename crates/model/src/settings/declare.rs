@@ -1,10 +1,10 @@
-//! The macros in which settings are written down: a group, the words of a choice, the list of groups.
+//! Macros that declare settings: a group, the words of a choice, the list of groups.
 
 /// Declares one group of settings: a struct with a typed field per setting, and the table behind it.
 ///
 /// ```text
 /// settings! {
-///     /// What the group is about.
+///     /// Orphan discovery.
 ///     pub struct OrphanSettings;
 ///
 ///     /// Follow dependencies of orphan modules.
@@ -19,7 +19,7 @@
 ///
 /// The doc comment is the help text, the field name is the YAML key, the default is written as a user would write
 /// it. Optional lines: `flag`, `flag_aliases`, `mirrors` (the setting whose value this one takes when it is not set
-/// itself), `replaced_by` (a deprecated name hands its value on), `secret: true`.
+/// itself), `replaced_by` (the setting that gets the value of a deprecated name), `secret: true`.
 macro_rules! settings {
     (
         $(#[$group_meta:meta])*
@@ -78,7 +78,7 @@ macro_rules! settings {
     (@flag $value:literal) => { $value };
 }
 
-/// Declares an enum whose variants are words that a setting accepts.
+/// Declares an enum whose variants are the words that a setting accepts.
 ///
 /// The first word of a variant is the one that menace writes; the others are read too.
 macro_rules! choice {
@@ -95,7 +95,7 @@ macro_rules! choice {
         }
 
         impl $name {
-            /// The word that stands for it in a setting.
+            /// Its word in a setting.
             pub const fn word(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+

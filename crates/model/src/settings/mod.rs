@@ -27,7 +27,7 @@ pub use units::{Bandwidth, Bytes, Cores, Milliseconds, Percent, Probability, Wat
 pub use value::{Choice, SettingValue};
 
 groups! {
-    /// Where things are.
+    /// Paths.
     general: GeneralSettings,
     /// Logging.
     logging: LoggingSettings,
@@ -53,7 +53,7 @@ groups! {
     pool: PoolSettings,
     /// Virtual machines.
     virtual_machine: VirtualMachineSettings,
-    /// The improvement loop.
+    /// Improvement runs.
     improvement: ImprovementSettings,
     /// ROI and convergence.
     roi: RoiSettings,

@@ -1,26 +1,26 @@
-//! What models cost.
+//! Prices of language models.
 
 use std::collections::BTreeMap;
 
 use super::SettingValue;
 
-/// What tokens of a model cost, for a million of them.
+/// Price of a model, per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelPrice {
-    /// Of what is asked.
+    /// Price of prompt tokens.
     pub input: f64,
-    /// Of what is answered.
+    /// Price of answer tokens.
     pub output: f64,
 }
 
 impl ModelPrice {
-    /// The price of an exchange.
+    /// Price of a prompt and its answer.
     pub fn of(&self, input_tokens: u64, output_tokens: u64) -> f64 {
         (self.input * input_tokens as f64 + self.output * output_tokens as f64) / 1e6
     }
 }
 
-/// Prices by the name of the model. One that is not there is unknown, which is not nothing.
+/// Prices by model name. The price of a model that is not listed is unknown, not zero.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ModelPrices(BTreeMap<String, ModelPrice>);
 
@@ -38,7 +38,7 @@ impl SettingValue for ModelPrices {
     }
 
     fn accepted() -> String {
-        "prices for a million tokens in and out, such as gpt-4=30/60,qwen3-coder=0/0".into()
+        "prices per million input and output tokens, such as gpt-4=30/60,qwen3-coder=0/0".into()
     }
 }
 
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn prices_are_read_and_others_are_unknown() {
+    fn prices_are_parsed_and_unlisted_models_are_unknown() {
         let prices = ModelPrices::parse(" gpt-4=30/60, local = 0/0 ,").unwrap();
         assert!((prices.get("gpt-4").unwrap().of(1_000, 500) - 0.06).abs() < 1e-12);
         assert!(prices.get("local").unwrap().of(9, 9).abs() < 1e-12);

@@ -1,4 +1,4 @@
-//! The reference page of all settings, docs/settings.md.
+//! The reference page of all settings, `docs/settings.md`.
 
 use std::fmt::Write as _;
 
@@ -8,13 +8,13 @@ use super::{Declaration, Status};
 const INTRODUCTION: &str = "\
 # Settings
 
-<!-- Made from the settings table in crates/model/src/settings. Edit that instead. -->
+<!-- Generated from the settings table in crates/model/src/settings. Edit that instead. -->
 
 A setting can be given as a flag, as an environment variable, in `.env` in the working directory, or under its YAML
-key in `sandbox_settings.yaml`. The first of these that has it wins, then comes the default.
+key in `sandbox_settings.yaml`. The first of these sources that sets it wins; otherwise the default applies.
 
-*Active* settings do something today. *Planned* ones are known and checked, and their feature is still to come.
-*Deprecated* names work with a warning. `menace config` shows every value and where it came from.
+*Active* settings have an effect. *Planned* settings are parsed and validated, but their feature does not exist yet.
+*Deprecated* names work with a warning. `menace config` shows every value and its source.
 ";
 
 /// The page as Markdown, with one table for each group.
@@ -96,18 +96,18 @@ mod tests {
     }
 
     #[test]
-    fn rows_show_what_the_table_says() {
+    fn rows_show_the_declared_values() {
         let page = reference_markdown();
         let expected = [
             "| `SANDBOX_RECURSIVE_ORPHANS` | `--recursive-orphans`, `--no-recursive-orphans`, `--recursive-include`, \
              `--no-recursive-include` | `recursive_orphans` | 1 or 0 | `1` | active | \
              Follow dependencies of orphan modules |",
             "| `SANDBOX_AUTODISCOVER_MODULES` |  | `autodiscover_modules` | 1 or 0 |  | deprecated | \
-             Old name of the switch that builds the module map at start (use `SANDBOX_AUTO_MAP`) |",
+             Deprecated name of the switch that builds the module map at start (use `SANDBOX_AUTO_MAP`) |",
         ];
         for row in expected {
             assert!(page.lines().any(|line| line == row), "{row}");
         }
-        assert!(page.contains("\n## Where things are\n\n| variable |"));
+        assert!(page.contains("\n## Paths\n\n| variable |"));
     }
 }

@@ -1,4 +1,4 @@
-//! From layers of text (flags, environment, files) to typed settings that know where they came from.
+//! Resolution of settings: from layers of text (flags, environment, files) to typed values with their source.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use thiserror::Error;
 use super::text::MASK;
 use super::{Declaration, Settings, Status, declarations};
 
-/// Where a value came from, strongest first.
+/// Source of a value, strongest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// A flag on the command line.
@@ -20,7 +20,7 @@ pub enum Source {
     DotEnv,
     /// `sandbox_settings.yaml`.
     Yaml,
-    /// The table.
+    /// The default in the settings table.
     Default,
 }
 
@@ -44,7 +44,7 @@ pub struct Layer {
 }
 
 impl Layer {
-    /// A layer of `(variable, value)` pairs. Names that are no settings are ignored by [`resolve`].
+    /// A layer of `(variable, value)` pairs. [`resolve`] ignores names that are not settings.
     pub fn new<K: Into<String>, V: Into<String>>(
         source: Source,
         values: impl IntoIterator<Item = (K, V)>,
@@ -53,11 +53,11 @@ impl Layer {
     }
 }
 
-/// Shows the names alone: among the values may be secrets.
+/// Shows only the names: the values may contain secrets.
 impl fmt::Debug for Layer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.values.keys().collect();
-        formatter.debug_struct("Layer").field("source", &self.source).field("names", &names).finish()
+        formatter.debug_struct("SettingsLayer").field("source", &self.source).field("names", &names).finish()
     }
 }
 
@@ -69,22 +69,22 @@ impl fmt::Debug for Layer {
 pub struct SettingsError {
     /// The variable.
     pub variable: &'static str,
-    /// What it was set to.
+    /// The rejected value.
     pub value: String,
-    /// Where: `environment`, `.env`, …
+    /// Its source: `environment`, `.env`, …
     pub source_name: String,
-    /// What would be accepted.
+    /// Description of the accepted values.
     pub accepted: String,
 }
 
-/// Something the user should hear about settings that do work.
+/// A warning about settings that are valid.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Warning {
     /// A deprecated name was used.
     Deprecated {
         /// The old name.
         name: &'static str,
-        /// What to write instead.
+        /// The name to use instead.
         replaced_by: &'static str,
     },
 }
@@ -99,7 +99,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// One setting with its value and where that came from.
+/// A setting with its value and source.
 #[derive(Debug, Clone, Serialize)]
 pub struct ResolvedSetting {
     /// The environment variable.
@@ -108,13 +108,13 @@ pub struct ResolvedSetting {
     pub flag: Option<&'static str>,
     /// The value, as text; secrets are masked.
     pub value: String,
-    /// Where it came from; for a mirror also through which variable.
+    /// Source of the value; for a mirrored value also the variable that set it.
     pub source: String,
     /// The default, as text.
     pub default: &'static str,
     /// One line of help.
     pub help: &'static str,
-    /// Whether it does something yet.
+    /// Whether it has an effect.
     pub status: Status,
     /// The key in the YAML file.
     pub key: &'static str,
@@ -122,7 +122,7 @@ pub struct ResolvedSetting {
     pub group: &'static str,
 }
 
-/// All settings, typed and with their origins.
+/// All settings, typed and with their sources.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     /// The typed values.
@@ -133,7 +133,7 @@ pub struct Resolved {
     pub warnings: Vec<Warning>,
 }
 
-/// Resolves every setting from the layers; earlier sources in [`Source`] win whatever the order of `layers`.
+/// Resolves every setting from the layers; earlier sources in [`Source`] win, independent of the order of `layers`.
 pub fn resolve(layers: &[Layer]) -> Result<Resolved, SettingsError> {
     let lookup = Lookup::new(layers);
     let mut chosen = BTreeMap::new();
@@ -169,7 +169,7 @@ pub fn resolve(layers: &[Layer]) -> Result<Resolved, SettingsError> {
     Ok(Resolved { settings, rows, warnings })
 }
 
-/// A secret that the user did not set is no secret: its default is in the documentation.
+/// Masks a secret. The default of a secret is documented and not masked.
 fn masked(declaration: &Declaration, text: &str) -> String {
     if declaration.secret && text != declaration.default { MASK.into() } else { text.to_owned() }
 }
@@ -222,7 +222,8 @@ fn first_set(layer: &Layer, names: &[&'static str]) -> Option<Found> {
     })
 }
 
-/// The names a setting listens to, strongest first: its own and what it mirrors, each followed by old names.
+/// The names from which a setting takes its value, strongest first: its own and the mirrored one, each followed by its
+/// deprecated names.
 fn names(declaration: &Declaration) -> Vec<&'static str> {
     std::iter::once(declaration.env)
         .chain(declaration.mirrors)

@@ -1,4 +1,4 @@
-//! Layers, mirrors, old names, errors and secrets.
+//! Layers, mirrors, deprecated names, errors and secrets.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn row<'a>(resolved: &'a Resolved, env: &str) -> &'a ResolvedSetting {
 }
 
 #[test]
-fn the_stronger_source_wins_whatever_the_order_of_the_layers() {
+fn the_stronger_source_wins_in_any_order_of_the_layers() {
     let weakest_first =
         [(Source::Yaml, "4"), (Source::DotEnv, "3"), (Source::Environment, "2"), (Source::Flag, "1")];
     let layers =
@@ -28,7 +28,7 @@ fn the_stronger_source_wins_whatever_the_order_of_the_layers() {
 }
 
 #[test]
-fn rows_come_in_table_order_with_what_the_table_says() {
+fn rows_are_in_table_order_with_the_declared_values() {
     let resolved = resolve(&[]).unwrap();
     let in_table: Vec<&str> = declarations().map(|(_, declaration)| declaration.env).collect();
     let in_rows: Vec<&str> = resolved.rows.iter().map(|row| row.env).collect();
@@ -39,7 +39,7 @@ fn rows_come_in_table_order_with_what_the_table_says() {
 }
 
 #[test]
-fn a_mirror_follows_until_it_is_set_itself() {
+fn a_mirror_takes_the_mirrored_value_until_it_is_set() {
     let follows = resolve(&[layer(Source::Environment, &[("SANDBOX_RECURSIVE_ORPHANS", "0")])]).unwrap();
     assert!(!follows.settings.self_test.self_test_recursive_orphans);
     let mirror = row(&follows, "SELF_TEST_RECURSIVE_ORPHANS");
@@ -64,7 +64,7 @@ fn a_flag_reaches_mirrors_that_a_weaker_source_sets() {
 }
 
 #[test]
-fn the_general_log_level_is_the_weaker_one() {
+fn the_log_level_of_menace_overrides_the_general_one() {
     let general = [("LOG_LEVEL", "error")];
     let level = |layers: &[Layer]| resolve(layers).unwrap().settings.logging.log_level.word();
     assert_eq!(level(&[]), "info");
@@ -74,7 +74,7 @@ fn the_general_log_level_is_the_weaker_one() {
 }
 
 #[test]
-fn an_old_name_hands_its_value_on_and_warns() {
+fn a_deprecated_name_sets_its_replacement_and_warns() {
     let old = ("SANDBOX_AUTODISCOVER_MODULES", "1");
     let resolved = resolve(&[layer(Source::Environment, &[old])]).unwrap();
     assert!(resolved.settings.module_map.auto_map);
@@ -95,7 +95,7 @@ fn an_old_name_hands_its_value_on_and_warns() {
 }
 
 #[test]
-fn an_error_names_the_variable_the_value_the_source_and_the_words() {
+fn an_error_names_the_variable_the_value_the_source_and_the_accepted_words() {
     let error = resolve(&[layer(Source::DotEnv, &[("MICROPILOT_MODE", "sometimes")])]).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -105,7 +105,7 @@ fn an_error_names_the_variable_the_value_the_source_and_the_words() {
 }
 
 #[test]
-fn an_error_through_an_old_name_names_the_one_that_was_written() {
+fn an_error_through_a_deprecated_name_names_that_name() {
     let error =
         resolve(&[layer(Source::Environment, &[("SANDBOX_AUTODISCOVER_MODULES", "maybe")])]).unwrap_err();
     assert_eq!(error.variable, "SANDBOX_AUTODISCOVER_MODULES");
@@ -141,7 +141,7 @@ fn an_unset_secret_shows_its_default() {
 }
 
 #[test]
-fn names_that_are_no_settings_are_ignored() {
+fn unknown_names_are_ignored() {
     let resolved = resolve(&[layer(Source::Environment, &[("PATH", "/bin"), ("CARGO", "cargo")])]).unwrap();
     assert_eq!(resolved.settings, resolve(&[]).unwrap().settings);
 }

@@ -1,4 +1,4 @@
-//! What must hold for the settings table as a whole.
+//! Invariants of the settings table as a whole.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ fn find(env: &str) -> Option<&'static Declaration> {
     declarations().map(|(_, row)| row).find(|row| row.env == env)
 }
 
-/// The names that occur twice.
+/// Names that occur more than once.
 fn repeated(names: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut seen = BTreeSet::new();
     names.into_iter().filter(|name| !seen.insert(name.clone())).collect()
@@ -40,7 +40,7 @@ fn flags_are_long_and_lowercase() {
 }
 
 #[test]
-fn switches_have_a_form_that_turns_them_off() {
+fn switches_have_a_negative_form() {
     let spellings = find("SANDBOX_RECURSIVE_ORPHANS").unwrap().flag_spellings();
     let expected =
         ["--recursive-orphans", "--no-recursive-orphans", "--recursive-include", "--no-recursive-include"];
@@ -49,12 +49,12 @@ fn switches_have_a_form_that_turns_them_off() {
 }
 
 #[test]
-fn a_mirror_follows_one_setting_of_its_type_that_has_its_default_or_none() {
+fn a_mirror_has_the_type_and_default_of_the_mirrored_setting() {
     let mirrors: Vec<_> = declarations().filter_map(|(_, row)| Some((row, row.mirrors?))).collect();
     assert!(mirrors.len() > 5);
     for (row, followed) in mirrors {
         let target =
-            find(followed).unwrap_or_else(|| panic!("{} mirrors {followed}, which is not there", row.env));
+            find(followed).unwrap_or_else(|| panic!("{} mirrors {followed}, which does not exist", row.env));
         assert!(["", row.default].contains(&target.default), "{}", row.env);
         assert!((target.accepted)().starts_with(&(row.accepted)()), "{}", row.env);
         assert_eq!(row.secret, target.secret, "{}", row.env);
@@ -63,7 +63,7 @@ fn a_mirror_follows_one_setting_of_its_type_that_has_its_default_or_none() {
 }
 
 #[test]
-fn deprecated_rows_and_only_they_name_a_replacement() {
+fn exactly_the_deprecated_rows_name_a_replacement() {
     for (_, row) in declarations() {
         assert_eq!(row.status == Status::Deprecated, row.replaced_by.is_some(), "{}", row.env);
         if let Some(replacement) = row.replaced_by.and_then(find) {
@@ -84,7 +84,7 @@ fn help_is_one_short_line() {
 }
 
 #[test]
-fn what_looks_like_a_secret_is_one() {
+fn tokens_keys_and_urls_are_secrets() {
     for (_, row) in declarations() {
         let is_key = row.env.contains("TOKEN") || row.env.ends_with("API_KEY") || row.env.ends_with("_URL");
         assert_eq!(row.secret, is_key, "{}", row.env);
@@ -97,7 +97,7 @@ fn every_variable_of_the_seeds_is_declared() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Catches a misspelt variable, which would otherwise look like a new one.
+/// Catches a misspelt variable, which would otherwise count as a new one.
 #[test]
 fn every_declared_variable_is_known() {
     let known: BTreeSet<&str> = SEED_VARIABLES.iter().chain(DESIGN_VARIABLES).copied().collect();
@@ -106,9 +106,9 @@ fn every_declared_variable_is_known() {
 }
 
 #[test]
-fn values_that_the_seeds_show_are_accepted() {
+fn values_from_the_seeds_are_accepted() {
     for (env, value) in SEED_EXAMPLES {
-        let row = find(env).unwrap_or_else(|| panic!("{env} is not there"));
+        let row = find(env).unwrap_or_else(|| panic!("{env} does not exist"));
         assert!((row.check)(value), "{env}={value:?}, but takes {}", (row.accepted)());
     }
 }

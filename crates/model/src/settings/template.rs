@@ -1,4 +1,4 @@
-//! The `.env` that `menace init` writes: every setting worth a line, with its default.
+//! The `.env` that `menace init` writes: settings with their defaults.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use super::table::groups;
 use super::{Declaration, Status, declarations};
 
-/// The lines for every setting that `existing` does not name, under a heading for each group.
+/// Lines for every setting that is not in `existing`, under a heading for each group.
 ///
-/// A setting is commented out when a line for it would change something: secrets and settings without a default have
-/// no value to write, and a setting that mirrors another would stop following it. Old names are left out, and so are
-/// settings without a default whose feature is not there yet.
+/// A setting is commented out when a line for it would change behaviour: secrets and settings without a default have
+/// no value to write, and a setting that mirrors another would stop following it. Deprecated names are left out, and so
+/// are settings without a default whose feature does not exist yet.
 pub fn dotenv_template(existing: &BTreeSet<String>) -> String {
     let mut template = String::new();
     for (heading, table) in groups() {
@@ -25,7 +25,7 @@ pub fn dotenv_template(existing: &BTreeSet<String>) -> String {
     template
 }
 
-/// The settings that a `.env` names, commented out or not: what [`dotenv_template`] need not write again.
+/// Settings that a `.env` names, commented out or not; [`dotenv_template`] does not write these again.
 pub fn mentioned_names(dotenv: &str) -> BTreeSet<String> {
     let written: BTreeSet<&str> = dotenv.lines().filter_map(name_in_line).collect();
     declarations().map(|(_, row)| row.env).filter(|env| written.contains(env)).map(str::to_owned).collect()
@@ -51,7 +51,7 @@ fn entry(row: &Declaration) -> String {
     format!("# {}\n{comment}{}={}\n", row.help(), row.env, quoted(row.default))
 }
 
-/// Quotes what a dotenv parser would otherwise cut at a space or `#`, or expand at `$`.
+/// Quotes values that a dotenv parser would otherwise cut at a space or `#`, or expand at `$`.
 fn quoted(value: &str) -> String {
     let is_plain = |character: char| character.is_ascii_alphanumeric() || "_-./:,@%+=".contains(character);
     if value.chars().all(is_plain) {
@@ -76,7 +76,7 @@ mod tests {
     fn defaults_are_set_and_the_rest_is_commented_out() {
         let lines = lines_of(&[]);
         let expected = [
-            "# ==== Where things are ====",
+            "# ==== Paths ====",
             "SANDBOX_DATA_DIR=sandbox_data",
             "SANDBOX_OVERLAY_MAX_AGE=7d",
             "# SANDBOX_EXCLUDE_DIRS=",
@@ -90,14 +90,14 @@ mod tests {
     }
 
     #[test]
-    fn old_names_and_empty_planned_settings_are_left_out() {
+    fn deprecated_names_and_empty_planned_settings_are_left_out() {
         let template = dotenv_template(&BTreeSet::new());
         assert!(!template.contains("SANDBOX_AUTODISCOVER_MODULES"));
         assert!(!template.contains("SANDBOX_ADAPTIVE_AGENT_PATH"));
     }
 
     #[test]
-    fn what_is_there_already_is_not_written_again() {
+    fn existing_settings_are_not_written_again() {
         let lines = lines_of(&["SANDBOX_DATA_DIR"]);
         assert!(!lines.iter().any(|line| line.contains("SANDBOX_DATA_DIR")));
         assert!(lines.contains(&"SANDBOX_REPO_PATH=.".to_owned()));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_found_in_every_way_of_writing_them() {
+    fn names_are_found_in_every_notation() {
         let dotenv =
             "SANDBOX_DATA_DIR=x\n#VISUAL_AGENT_TOKEN_ROTATE=new\n  export LOG_LEVEL = debug\n# a=b\nTEXT";
         let expected = ["LOG_LEVEL", "SANDBOX_DATA_DIR", "VISUAL_AGENT_TOKEN_ROTATE"].map(str::to_owned);

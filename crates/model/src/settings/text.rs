@@ -1,10 +1,10 @@
-//! Texts that are more than text: secrets, addresses, JSON.
+//! Text values with a meaning: secrets, URLs, JSON.
 
 use std::fmt;
 
 use super::SettingValue;
 
-/// What is shown in place of a secret.
+/// Text shown in place of a secret.
 pub(crate) const MASK: &str = "********";
 
 /// A token or key. Its `Debug` shows a mask, so that settings can be logged.
@@ -31,16 +31,16 @@ impl SettingValue for Secret {
     }
 
     fn accepted() -> String {
-        "any text but nothing".into()
+        "a text that is not empty".into()
     }
 }
 
-/// The address of a database, `scheme://…`. May hold a password, so `Debug` shows the scheme alone.
+/// URL of a database, `scheme://…`. It may contain a password, so `Debug` shows only the scheme.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DatabaseUrl(String);
 
 impl DatabaseUrl {
-    /// The address, with any password in it.
+    /// The URL, including any password.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -59,16 +59,16 @@ impl SettingValue for DatabaseUrl {
     }
 
     fn accepted() -> String {
-        "an address such as sqlite:///menace.db or postgresql://user@host/name".into()
+        "a URL such as sqlite:///menace.db or postgresql://user@host/name".into()
     }
 }
 
-/// Where patch scores are shared: `http`, `https` or `s3`. May hold a password, so `Debug` shows the scheme alone.
+/// URL of the shared patch scores: `http`, `https` or `s3`. It may contain a password, so `Debug` shows only the scheme.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ScoreBackendUrl(String);
 
 impl ScoreBackendUrl {
-    /// The address, with any password in it.
+    /// The URL, including any password.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -88,11 +88,11 @@ impl SettingValue for ScoreBackendUrl {
     }
 
     fn accepted() -> String {
-        "an address that starts with http://, https:// or s3://".into()
+        "a URL that starts with http://, https:// or s3://".into()
     }
 }
 
-/// The scheme of an address that has something behind it.
+/// Scheme of a URL that is not empty after the scheme.
 fn scheme_of(address: &str) -> Option<&str> {
     let (scheme, rest) = address.split_once("://")?;
     (!scheme.is_empty() && !rest.is_empty()).then_some(scheme)
@@ -102,12 +102,12 @@ fn write_scheme(formatter: &mut fmt::Formatter<'_>, address: &str) -> fmt::Resul
     write!(formatter, "{}://{MASK}", scheme_of(address).unwrap_or_default())
 }
 
-/// A JSON array or object, not parsed yet: what must be in it is for the reader to say.
+/// A JSON array or object as text; its content is validated where it is used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonText(String);
 
 impl JsonText {
-    /// The JSON.
+    /// The JSON text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_need_a_scheme_and_something_behind_it() {
+    fn urls_need_a_scheme_and_a_rest() {
         assert!(ScoreBackendUrl::parse("s3://bucket/prefix").is_some());
         for wrong in ["ftp://example.com", "example.com", "https://", "://x"] {
             assert_eq!(ScoreBackendUrl::parse(wrong), None, "{wrong:?}");

@@ -27,7 +27,7 @@ impl SettingValue for Bytes {
     }
 }
 
-/// A rate in bits per second; `k`, `m` and `g` are powers of 1000, and `bps` is bits as `bit` is.
+/// A rate in bits per second; `k`, `m` and `g` are powers of 1000, and `bps` means the same as `bit`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Bandwidth(pub u64);
 
@@ -79,7 +79,7 @@ fn split_unit(text: &str) -> (&str, String) {
     (number, unit.trim().to_ascii_lowercase())
 }
 
-/// Multiplies a decimal number without going through floating point, so that large sizes stay exact.
+/// Multiplies a decimal number without floating point, so that large sizes stay exact.
 fn scaled(number: &str, factor: u64) -> Option<u64> {
     const MOST_DECIMALS: usize = 9;
     let (whole, decimals) = number.split_once('.').unwrap_or((number, "0"));
@@ -92,7 +92,7 @@ fn scaled(number: &str, factor: u64) -> Option<u64> {
     whole_part.checked_add(u64::try_from(decimal_part).ok()?)
 }
 
-/// Declares numbers that must lie in a range and may be followed by their unit.
+/// Declares number types with a range and an optional unit.
 macro_rules! bounded_numbers {
     ($($(#[$meta:meta])* $name:ident: $range:expr, $unit:literal, $accepted:literal;)+) => {
         $(
@@ -123,11 +123,11 @@ macro_rules! bounded_numbers {
 }
 
 bounded_numbers! {
-    /// A share or a confidence.
+    /// A share or a confidence, 0…1.
     Probability: (0.0..=1.0), "", "a number from 0 to 1";
     /// A share in percent.
     Percent: (0.0..=100.0), "%", "a number from 0 to 100, in percent";
-    /// CPU cores; a fraction throttles.
+    /// CPU cores, fractions allowed.
     Cores: (f64::MIN_POSITIVE..=f64::MAX), "", "a number of cores above 0, such as 0.5 or 2";
     /// A time in milliseconds.
     Milliseconds: (0.0..=f64::MAX), "ms", "a number of milliseconds of at least 0";
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn bounded_numbers_refuse_what_is_outside() {
+    fn numbers_outside_their_range_are_rejected() {
         assert_eq!(Probability::parse("0.95").map(Probability::get), Some(0.95));
         assert_eq!(Probability::parse("95"), None);
         assert_eq!(Percent::parse("5 %").map(Percent::get), Some(5.0));

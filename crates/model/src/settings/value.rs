@@ -5,16 +5,16 @@ use std::path::PathBuf;
 
 /// A type that a setting can have.
 pub trait SettingValue: Sized {
-    /// A flag that takes no value.
+    /// Whether the flag takes no value.
     const IS_SWITCH: bool = false;
 
-    /// What stands between the items of a list.
+    /// Separator of the items of a list.
     const LIST_SEPARATOR: &'static str = ",";
 
-    /// Reads the text a user wrote; `None` if it is not accepted.
+    /// Parses the text of a user; `None` if it is not accepted.
     fn parse(text: &str) -> Option<Self>;
 
-    /// What is accepted, for an error message: `a whole number`.
+    /// Description of the accepted values for error messages: `a whole number`.
     fn accepted() -> String;
 }
 
@@ -95,7 +95,7 @@ impl<T: SettingValue> SettingValue for Option<T> {
     }
 
     fn accepted() -> String {
-        format!("{}, or nothing", T::accepted())
+        format!("{}, or empty", T::accepted())
     }
 }
 
@@ -180,7 +180,7 @@ mod tests {
     use crate::settings::{LogLevel, PresetMode};
 
     #[test]
-    fn switches_read_the_usual_words_and_nothing_else() {
+    fn switches_accept_only_the_usual_words() {
         for (text, expected) in
             [("1", Some(true)), (" ON ", Some(true)), ("no", Some(false)), ("", Some(false)), ("maybe", None)]
         {
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_none_and_lists_drop_empty_items() {
+    fn empty_text_is_none_and_lists_drop_empty_items() {
         assert_eq!(Option::<u32>::parse(""), Some(None));
         assert_eq!(Option::<u32>::parse("7"), Some(Some(7)));
         assert_eq!(Option::<u32>::parse("x"), None);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn choices_read_every_spelling_in_any_case_and_write_the_first() {
+    fn choices_accept_every_spelling_in_any_case_and_write_the_first() {
         assert_eq!(LogLevel::parse(" WARNING "), Some(LogLevel::Warn));
         assert_eq!(LogLevel::Warn.word(), "warn");
         assert_eq!(LogLevel::parse("loud"), None);

@@ -1,4 +1,4 @@
-//! What is done to the calls of a preset, and how one sees that it happened.
+//! Stress profiles: the limits, faults and input strategy of a preset, and the evidence that its faults fired.
 
 mod modes;
 
@@ -10,41 +10,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::stubs::Strategy;
 
-/// What is done to calls.
+/// A preset translated into limits, faults, input strategy and required evidence for its calls.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Circumstances {
     /// The name of the preset.
     pub scenario: String,
-    /// Of a canonical profile: `low` or `high`.
+    /// Severity of a canonical profile: `low` or `high`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub severity: Option<String>,
-    /// How arguments are chosen.
+    /// Input strategy.
     pub strategy: Strategy,
-    /// The share of the fields of records that drift.
+    /// Share of the record fields that drift.
     pub drift: f64,
-    /// So many calls at once.
+    /// Concurrent calls of the section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst: Option<Burst>,
-    /// What a call may use.
+    /// Resource limits of a call.
     #[serde(default)]
     pub limits: CallLimits,
-    /// How long the call itself may take, without the import of its module.
+    /// Deadline of the call itself, without the import of its module.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub within_ms: Option<u64>,
-    /// What is around a call: who answers on the network and what happens to packets, and what goes wrong with files.
+    /// Environment of a call: network mocks, packet shaping and file faults.
     #[serde(default, skip_serializing_if = "World::is_empty")]
     pub world: World,
-    /// What goes wrong upstream.
+    /// Faults of upstream requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<Upstream>,
-    /// What must have been seen for a call to count.
+    /// Evidence of which at least one item is required for a call to count.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub proofs: Vec<Proof>,
-    /// How many calls of each section.
+    /// Calls for each section.
     pub calls: usize,
-    /// Nothing is done, so that others can be compared with it.
+    /// No faults, no limits: the baseline for other profiles.
     pub is_baseline: bool,
-    /// Keys of the preset that change nothing.
+    /// Keys of the preset that have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub without_effect: Vec<String>,
 }
@@ -58,52 +58,52 @@ pub struct Burst {
     pub tasks: u32,
 }
 
-/// What goes wrong with requests to others. Which of it is chosen by the chance of a call.
+/// Fault of upstream requests. The seed of the call selects among its variants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Upstream {
-    /// Of every so many requests of a call the first few are refused with 503, reset, or never answered.
+    /// Of every `requests` requests of a call, the first `failures` are refused with 503, reset, or never answered.
     Flaky {
-        /// Those that go wrong.
+        /// Requests that fail.
         failures: u64,
-        /// Of so many.
+        /// Length of the repeating sequence of requests.
         requests: u64,
     },
-    /// All are answered with 401 or 403, or with bytes that mean nothing.
+    /// All requests are answered with 401 or 403, or with garbage bytes.
     Chaotic,
 }
 
-/// What shows that something was done to a call. A call counts if one of them was seen.
+/// Observation that proves that a fault fired. A call counts if at least one required item was observed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
     /// Calls overlapped.
     Overlap,
-    /// A load that competes with the call for its CPU quota had to wait when the call began. That shows that there was too
-    /// little for both, not that the call itself had to wait for long.
+    /// A load that competes with the call for its CPU quota had to wait when the call began. It proves that the quota
+    /// was too small for both, not that the call itself waited for long.
     Starved,
     /// More than half of the memory limit was used, or it was hit.
     Memory,
     /// The disk was full.
     Disk,
-    /// A limit on its time was set, which is always so.
+    /// A deadline was set, which is always the case.
     Deadline,
-    /// Packets took longer.
+    /// Packets were delayed.
     Delayed,
-    /// Something happened to packets.
+    /// Packets were lost, delayed, duplicated or reordered.
     Disturbed,
-    /// A request to others went wrong.
+    /// An upstream request failed.
     Upstream,
-    /// Fields of an argument or of an answer were changed.
+    /// Fields of an argument or of a response were changed.
     Drifted,
-    /// Something went wrong with a file.
+    /// A file operation failed.
     Faulted,
 }
 
-/// How many calls a cell has.
+/// Number of calls in a cell, by kind of profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
-    /// Without anything done.
+    /// Baseline calls.
     pub normal: usize,
     /// With hostile arguments.
     pub hostile: usize,
@@ -113,7 +113,7 @@ pub struct Counts {
     pub drift: usize,
     /// Bursts.
     pub bursts: usize,
-    /// On a machine with less of something.
+    /// Calls under limited resources.
     pub strain: usize,
 }
 
@@ -123,17 +123,17 @@ impl Default for Counts {
     }
 }
 
-/// `THREAT_INTENSITY` of the low profiles, at which a cell has its usual number of calls.
+/// `THREAT_INTENSITY` of the low profiles, at which a cell has its default number of calls.
 const USUAL_HOSTILITY: f64 = 30.0;
 const USUAL_MISUSE: f64 = 20.0;
 
 /// Keys that belong to other backends and to the adaptation of presets.
 const OTHER_KEYS: [&str; 4] = ["MIN_BANDWIDTH", "SECURITY_LEVEL", "OS_TYPE", "VM_SETTINGS"];
-/// How much longer calls may take in which somebody may wait for an answer that does not come, so that code that tries
-/// again a few times, or gives up after ten or twenty seconds, does so in time.
+/// Extra timeout of calls whose upstream may never answer, so that code that retries a few times, or gives up after
+/// ten or twenty seconds, does so in time.
 const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(25);
 impl Circumstances {
-    /// Those of a preset.
+    /// Creates the profile of a preset.
     pub fn of(preset: &Preset, counts: Counts) -> Self {
         let mut made = Self {
             scenario: preset.name().to_owned(),
@@ -183,28 +183,28 @@ impl Circumstances {
         }
     }
 
-    /// Whether its calls have the arguments of the baseline, as they are or drifted, so that each has one there to be
-    /// compared with.
+    /// Whether its calls have the arguments of the baseline, as they are or drifted, so that each has a baseline call
+    /// to compare with.
     pub fn is_paired(&self) -> bool {
         matches!(self.strategy, Strategy::Typical | Strategy::Drift) && !self.is_baseline
     }
 
-    /// Whether what is done to a call depends on its chance, so that the same call with another chance says more.
+    /// Whether the faults of a call depend on its seed, so that the same call with another seed adds information.
     pub fn is_chancy(&self) -> bool {
         self.burst.is_some() || !self.world.faults.is_empty() || self.disturbs_network() || self.drift > 0.0
     }
 
-    /// Whether something is done to what a call says to others or hears from them.
+    /// Whether the profile disturbs requests or packets of a call.
     pub fn disturbs_network(&self) -> bool {
         self.upstream.is_some() || self.shapes_network()
     }
 
-    /// Whether something is done to packets.
+    /// Whether the profile shapes packets.
     pub fn shapes_network(&self) -> bool {
         self.world.network.as_ref().is_some_and(|network| !network.shape.is_clear())
     }
 
-    /// Whether only arguments are different: nothing is limited, disturbed or done at once.
+    /// Whether only the arguments differ: no limits, no faults, no concurrency.
     pub fn is_cheap(&self) -> bool {
         self.burst.is_none()
             && self.within_ms.is_none()
@@ -214,23 +214,23 @@ impl Circumstances {
             && self.proofs.iter().all(|proof| *proof == Proof::Drifted)
     }
 
-    /// How many calls run where otherwise one would: who waits for others, now or as a rule, leaves room.
+    /// Number of calls that run in place of one ordinary call. Calls that wait for the network leave the CPU idle.
     pub fn places(&self, asks_others: bool) -> usize {
         let is_starved = self.proofs.contains(&Proof::Starved);
         let waits = self.disturbs_network() || (asks_others && !is_starved);
         if waits { CallLimits::WAITING_PLACES } else { self.limits.places() }
     }
 
-    /// Processes that together want more than the CPU quota.
+    /// Number of processes that together exceed the CPU quota.
     pub fn competitors(&self) -> u32 {
         self.limits.cpus.map_or(1, |cpus| whole(cpus.floor()) + 1)
     }
 
-    /// How long a call may take in all, the import included, if it usually may take so long.
+    /// Timeout of the whole call, the import included, given the timeout of an ordinary call.
     pub fn timeout(&self, usual: Duration) -> Duration {
-        // With a fifth of a core everything takes five times as long; a quota throttles, it does not kill.
+        // With a fifth of a core everything takes five times as long: a quota throttles, it does not kill.
         let slower = self.limits.cpus.filter(|cpus| *cpus < 1.0).map_or(1.0, |cpus| 1.0 / cpus);
-        // Many calls take longer than one, but those that wait for each other wait for ever.
+        // Many calls take longer than one, but a deadlock never ends.
         let longer = if self.burst.is_some() { 2.0 } else { 1.0 };
         let others = if self.disturbs_network() { PATIENCE_WITH_OTHERS } else { Duration::ZERO };
         usual.mul_f64(slower * longer) + Duration::from_millis(self.within_ms.unwrap_or(0)) + others
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn canonical_profiles_do_what_they_say() {
+    fn canonical_profiles_are_translated() {
         let of = |profile, severity| Circumstances::of(&canonical(profile, severity), Counts::default());
         let low = of(Profile::HostileInput, Severity::Low);
         assert_eq!((low.strategy, low.calls), (Strategy::Hostile, 28));
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_a_preset_hold_whatever_its_modes() {
+    fn limits_of_a_preset_apply_to_all_failure_modes() {
         let made = of(r#"{"CPU_LIMIT": "0.5", "MEMORY_LIMIT": "128Mi", "TIMEOUT": 2, "PACKET_LOSS": 5}"#);
         assert_eq!((made.limits.cpus, made.limits.memory), (Some(0.5), Some(128 << 20)));
         assert_eq!((made.within_ms, made.is_baseline, made.proofs.len()), (Some(2000), false, 0));
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mode_without_a_figure_has_a_usual_one() {
+    fn a_failure_mode_without_a_value_has_a_default() {
         let made = of(r#"{"FAILURE_MODES": "memory,disk"}"#);
         assert_eq!((made.limits.memory, made.limits.disk), (Some(STRAINED_MEMORY), Some(STRAINED_DISK)));
         assert_eq!(made.proofs, [Proof::Memory, Proof::Disk, Proof::Faulted]);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mode_does_something_and_has_a_proof_or_a_strategy() {
+    fn every_failure_mode_has_an_effect_and_evidence_or_a_strategy() {
         let usual = of("{}");
         for (mode, name) in FailureMode::ALL {
             let made = of(&format!(r#"{{"FAILURE_MODES": "{name}"}}"#));
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn modes_are_done_beside_each_other() {
+    fn failure_modes_are_combined() {
         let made = of(r#"{"FAILURE_MODES": ["network", "hostile_input"], "BANDWIDTH_LIMIT": "2Mbps"}"#);
         assert_eq!(made.strategy, Strategy::Hostile);
         assert_eq!(made.world.network.unwrap().shape.out.rate, Some(2_000_000));

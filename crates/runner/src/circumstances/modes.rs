@@ -1,4 +1,4 @@
-//! What each failure mode does to calls.
+//! Translation of each failure mode into limits, faults and evidence.
 
 use std::time::Duration;
 
@@ -9,99 +9,100 @@ use menace_model::presets::{FailureMode, Preset};
 use super::{Burst, Circumstances, Proof, Upstream, whole};
 use crate::stubs::Strategy;
 
-/// Cores when a preset strains the CPU and does not say how much.
+/// CPU quota in cores when a preset strains the CPU without a value.
 const STRAINED_CPUS: f64 = 0.2;
-/// Bytes when a preset strains memory and does not say how much.
+/// Memory limit in bytes when a preset strains memory without a value.
 pub(super) const STRAINED_MEMORY: u64 = 64 << 20;
-/// Bytes when a preset strains the disk and does not say how much.
+/// Disk limit in bytes when a preset strains the disk without a value.
 pub(super) const STRAINED_DISK: u64 = 1 << 20;
-/// Milliseconds when a preset strains time and does not say how much.
+/// Deadline in milliseconds when a preset strains time without a value.
 const STRAINED_MS: u64 = 500;
-/// Packets when a preset makes the network slow and does not say how.
+/// Packet faults of a slow network when a preset has no values.
 const SLOW: Disturbance =
     Disturbance { latency: 200.0, jitter: 20.0, loss: 0.05, duplicate: 0.0, rate: None };
-/// The same when it throttles the network.
+/// Packet faults of a throttled network when a preset has no values.
 const THROTTLED: Disturbance =
     Disturbance { latency: 0.0, jitter: 0.0, loss: 0.05, duplicate: 0.0, rate: Some(1_000_000) };
-/// Requests that go wrong when a preset does not say how many.
+/// Failing upstream requests when a preset has no value.
 const FLAKY_REQUESTS: f64 = 1.0;
-/// Of so many.
+/// Upstream requests of which `FLAKY_REQUESTS` fail.
 const ALL_REQUESTS: f64 = 20.0;
-/// What goes wrong with what calls write, when a preset breaks the disk: it is full, and what was written before does not
-/// get there. A call often writes once, and a fault that it does not meet says nothing about it.
+/// Faults of file writes when a preset breaks the disk: the disk is full, and synchronisation of earlier writes
+/// fails. The faults fire at every write, because a call often writes once, and a fault that does not fire says
+/// nothing about it.
 const FAILING_DISK: [&str; 3] = ["write=ENOSPC,path=/workspace/*", "write=ENOSPC,path=/tmp/*", "fsync=EIO"];
 const CORRUPTING_DISK: [&str; 2] = ["write=corrupt,path=/workspace/*", "write=corrupt,path=/tmp/*"];
 
-/// Does what a mode says.
-pub(super) fn does(mode: FailureMode, to: &mut Circumstances, preset: &Preset) {
+/// Applies a failure mode to a profile.
+pub(super) fn does(mode: FailureMode, profile: &mut Circumstances, preset: &Preset) {
     match mode {
-        FailureMode::HostileInput => to.strategy = Strategy::Hostile,
-        FailureMode::UserMisuse => to.strategy = Strategy::Misuse,
+        FailureMode::HostileInput => profile.strategy = Strategy::Hostile,
+        FailureMode::UserMisuse => profile.strategy = Strategy::Misuse,
         FailureMode::SchemaDrift => {
-            to.strategy = Strategy::Drift;
-            let drift = to.drift;
-            mocks_of(to).drift = drift;
-            to.proofs.push(Proof::Drifted);
+            profile.strategy = Strategy::Drift;
+            let drift = profile.drift;
+            mocks_of(profile).drift = drift;
+            profile.proofs.push(Proof::Drifted);
         }
         FailureMode::ConcurrencySpike => {
             let count = |key, usual| preset.number(key).map_or(usual, whole);
-            to.burst =
+            profile.burst =
                 Some(Burst { threads: count("THREAD_BURST", 10), tasks: count("ASYNC_TASK_BURST", 20) });
-            to.proofs.push(Proof::Overlap);
+            profile.proofs.push(Proof::Overlap);
         }
         FailureMode::ResourceStrain | FailureMode::IoCpuStrain | FailureMode::Cpu | FailureMode::CpuSpike => {
-            to.limits.cpus.get_or_insert(STRAINED_CPUS);
-            to.proofs.push(Proof::Starved);
+            profile.limits.cpus.get_or_insert(STRAINED_CPUS);
+            profile.proofs.push(Proof::Starved);
         }
         FailureMode::Memory => {
-            to.limits.memory.get_or_insert(STRAINED_MEMORY);
-            to.proofs.push(Proof::Memory);
+            profile.limits.memory.get_or_insert(STRAINED_MEMORY);
+            profile.proofs.push(Proof::Memory);
         }
         FailureMode::Disk => {
-            to.limits.disk.get_or_insert(STRAINED_DISK);
-            to.world.faults.extend(rules(&FAILING_DISK));
-            to.proofs.extend([Proof::Disk, Proof::Faulted]);
+            profile.limits.disk.get_or_insert(STRAINED_DISK);
+            profile.world.faults.extend(rules(&FAILING_DISK));
+            profile.proofs.extend([Proof::Disk, Proof::Faulted]);
         }
         FailureMode::Timeout => {
-            to.within_ms.get_or_insert(STRAINED_MS);
-            to.proofs.push(Proof::Deadline);
+            profile.within_ms.get_or_insert(STRAINED_MS);
+            profile.proofs.push(Proof::Deadline);
         }
         FailureMode::HighLatency | FailureMode::HighLatencyApi | FailureMode::LatencySpike => {
-            network_of(to).shape = disturbed(&of_preset(preset, &SLOW));
-            to.proofs.push(Proof::Delayed);
+            network_of(profile).shape = disturbed(&of_preset(preset, &SLOW));
+            profile.proofs.push(Proof::Delayed);
         }
         FailureMode::Network => {
-            network_of(to).shape = disturbed(&of_preset(preset, &THROTTLED));
-            to.proofs.push(Proof::Disturbed);
+            network_of(profile).shape = disturbed(&of_preset(preset, &THROTTLED));
+            profile.proofs.push(Proof::Disturbed);
         }
         FailureMode::NetworkPartition => {
-            network_of(to).shape.partition = vec![HostPattern::Any];
-            to.proofs.push(Proof::Disturbed);
+            network_of(profile).shape.partition = vec![HostPattern::Any];
+            profile.proofs.push(Proof::Disturbed);
         }
         FailureMode::FlakyUpstream => {
             let failures = preset.number("UPSTREAM_FAILURES").unwrap_or(FLAKY_REQUESTS);
             let requests = preset.number("UPSTREAM_REQUESTS").unwrap_or(ALL_REQUESTS);
             let [failures, requests] = [failures, requests].map(|count| u64::from(whole(count)));
-            to.upstream = Some(Upstream::Flaky { failures, requests: requests.max(failures).max(1) });
-            to.proofs.push(Proof::Upstream);
+            profile.upstream = Some(Upstream::Flaky { failures, requests: requests.max(failures).max(1) });
+            profile.proofs.push(Proof::Upstream);
         }
         FailureMode::ChaoticFailure => {
-            to.upstream = Some(Upstream::Chaotic);
-            to.world.faults.extend(rules(&CORRUPTING_DISK));
-            to.proofs.extend([Proof::Upstream, Proof::Faulted]);
+            profile.upstream = Some(Upstream::Chaotic);
+            profile.world.faults.extend(rules(&CORRUPTING_DISK));
+            profile.proofs.extend([Proof::Upstream, Proof::Faulted]);
         }
         FailureMode::DiskCorruption => {
-            to.world.faults.extend(rules(&CORRUPTING_DISK));
-            to.proofs.push(Proof::Faulted);
+            profile.world.faults.extend(rules(&CORRUPTING_DISK));
+            profile.proofs.push(Proof::Faulted);
         }
     }
 }
 
 fn rules(written: &[&str]) -> Vec<FaultRule> {
-    written.iter().map(|rule| rule.parse().expect("a test reads all of them")).collect()
+    written.iter().map(|rule| rule.parse().expect("the rules are constants that a test parses")).collect()
 }
 
-/// The network of a preset: somebody plausible answers, and packets are disturbed as the preset says.
+/// Network of a preset: mocks that answer plausibly, and packets shaped as the preset says.
 pub(super) fn network(preset: &Preset) -> NetworkSpec {
     let mocks = Mocks { fallback: Fallback::Plausible, ..Mocks::default() };
     NetworkSpec {
@@ -111,15 +112,15 @@ pub(super) fn network(preset: &Preset) -> NetworkSpec {
     }
 }
 
-fn network_of(to: &mut Circumstances) -> &mut NetworkSpec {
-    to.world.network.get_or_insert_default()
+fn network_of(profile: &mut Circumstances) -> &mut NetworkSpec {
+    profile.world.network.get_or_insert_default()
 }
 
-fn mocks_of(to: &mut Circumstances) -> &mut Mocks {
-    network_of(to).mocks.get_or_insert_default()
+fn mocks_of(profile: &mut Circumstances) -> &mut Mocks {
+    network_of(profile).mocks.get_or_insert_default()
 }
 
-/// What a preset says about packets, in milliseconds, shares and bits in a second.
+/// Packet faults of a preset: milliseconds, shares, and bits per second.
 #[derive(Debug, Clone, Copy, Default)]
 struct Disturbance {
     latency: f64,
@@ -129,7 +130,7 @@ struct Disturbance {
     rate: Option<u64>,
 }
 
-/// What a preset says, and where it says nothing what is usual.
+/// Packet faults of a preset, with defaults for missing keys.
 fn of_preset(preset: &Preset, usual: &Disturbance) -> Disturbance {
     let number = |key, usual| preset.number(key).unwrap_or(usual);
     let share = |key, usual: f64| preset.number(key).map_or(usual, |percent| percent / 100.0);

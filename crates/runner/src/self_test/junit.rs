@@ -1,4 +1,4 @@
-//! What pytest writes about a run, in the format of `JUnit`.
+//! Reader of pytest's reports in the `JUnit` format.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -7,13 +7,13 @@ use thiserror::Error;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TestKind {
-    /// As it should.
+    /// Passed.
     Passed,
     /// An assertion did not hold, or an exception was raised.
     Failed,
-    /// It could not be run.
+    /// The test could not be run, such as after a failed fixture.
     Error,
-    /// It was not run, on purpose.
+    /// Skipped on purpose.
     Skipped,
 }
 
@@ -22,28 +22,28 @@ pub enum TestKind {
 pub struct TestCase {
     /// As pytest names it, without the file.
     pub name: String,
-    /// The module and class that it is in, so that names of several files differ.
+    /// Module and class of the test, which distinguish equal names in several files.
     #[serde(default)]
     pub place: String,
-    /// How it ended.
+    /// How the test ended.
     pub kind: TestKind,
-    /// Why, in one line.
+    /// First line of the failure message.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub message: String,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// How many tests ended in each way.
+/// Number of tests by how they ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TestCounts {
-    /// As they should.
+    /// Passed tests.
     pub passed: usize,
-    /// Not so.
+    /// Failed tests.
     pub failed: usize,
-    /// Could not be run.
+    /// Tests that could not be run.
     pub errors: usize,
-    /// Were not run.
+    /// Skipped tests.
     pub skipped: usize,
 }
 
@@ -62,7 +62,7 @@ impl TestCounts {
 
 /// A report that cannot be read.
 #[derive(Debug, Error)]
-#[error("the report of the tests cannot be read: {0}")]
+#[error("failed to parse the JUnit report: {0}")]
 pub struct JunitError(String);
 
 /// Reads the tests of a report.
@@ -81,7 +81,7 @@ fn case(node: roxmltree::Node<'_, '_>) -> TestCase {
     let (kind, message) = ended.unwrap_or((TestKind::Passed, ""));
     let class = node.attribute("classname").and_then(|class| class.rsplit('.').next()).unwrap_or_default();
     let name = node.attribute("name").unwrap_or_default();
-    // The class of a function is its file.
+    // For a test function, the class name is the name of its file.
     let is_class = class.starts_with("Test") || class.ends_with("Test") || class.ends_with("Tests");
     TestCase {
         name: if is_class { format!("{class}::{name}") } else { name.to_owned() },
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_way_to_end_is_read() {
+    fn every_test_kind_is_parsed() {
         let text = r#"<?xml version="1.0"?><testsuites><testsuite name="pytest" tests="4">
             <testcase classname="tests.test_cart" name="test_add" time="0.5"/>
             <testcase classname="tests.test_cart.TestCart" name="test_fails[&lt;1&gt;]" time="0.1">
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_report_is_an_error() {
+    fn a_truncated_report_is_an_error() {
         read_junit("<testsuites><testsuite>").unwrap_err();
         read_junit("").unwrap_err();
     }

@@ -1,4 +1,4 @@
-//! Tests of the repository itself, each file in a sandbox of its own.
+//! The repository's own tests, each file in its own sandbox.
 
 mod junit;
 mod suite;

@@ -1,4 +1,4 @@
-//! One file of tests, run by the pytest of the repository's interpreter.
+//! Execution of test files by the pytest of the repository's interpreter.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,51 +11,51 @@ use serde::{Deserialize, Serialize};
 
 use super::junit::{TestCase, read_junit};
 
-/// How test files are run.
+/// Options of the execution of test files.
 #[derive(Debug, Clone)]
 pub struct SuiteOptions {
     /// The repository.
     pub repository: PathBuf,
-    /// The interpreter, as the host names it.
+    /// Interpreter, as a path of the host.
     pub python: String,
     /// Directories of the repository from which modules are imported.
     pub roots: Vec<String>,
-    /// How long a file may take.
+    /// Timeout of a file.
     pub timeout: Duration,
 }
 
-/// What came of a file of tests.
+/// Outcome of a test file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuiteOutcome {
-    /// pytest ran, with these tests.
+    /// pytest ran these tests.
     Ran {
-        /// In order.
+        /// Tests in order.
         cases: Vec<TestCase>,
     },
-    /// pytest did not get to an end.
+    /// pytest did not finish.
     Broken {
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// There is nothing that could run it.
+    /// pytest is not available.
     Unavailable {
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
 
-/// Exit code with which the driver says that there is no pytest.
+/// Exit code with which the driver reports that pytest is missing.
 const NO_PYTEST: i32 = 97;
-/// Runs the files several times, each time in a copy of a process that has imported pytest and nothing else. stdout carries
-/// the reports alone, with a zero byte after each; what pytest prints goes to stderr. It is there before tests run, and what
-/// they do to the process that they run in is gone with it.
+/// Runs the files several times, each time in a fork of a process that has imported pytest and nothing else. stdout
+/// carries only the reports, with a zero byte after each; the output of pytest goes to stderr. The driver is loaded
+/// before tests run, and changes that tests make to their process end with it.
 const DRIVER: &str = include_str!("driver.py");
-/// Bytes of a report that are kept.
+/// Maximum size of a report in bytes.
 const LONGEST_REPORT: u64 = 8 << 20;
 
-/// Runs files of tests so many times, one after the other in a sandbox of their own. What came of each time is in order; if
-/// it did not get to an end, that is the last.
+/// Runs test files `times` times, one after the other in their own sandbox. The outcomes are in order; the first one
+/// that did not finish is the last.
 pub async fn run_test_files(
     backend: &dyn Backend,
     options: &SuiteOptions,
@@ -68,43 +68,43 @@ pub async fn run_test_files(
         limits: Limits { output: LONGEST_REPORT * times as u64, ..Limits::default() },
         ..SandboxSpec::default()
     };
-    let mut command = vec![inside(options), "-c".to_owned(), DRIVER.to_owned(), times.to_string()];
+    let mut command = vec![interpreter_path(options), "-c".to_owned(), DRIVER.to_owned(), times.to_string()];
     command.extend_from_slice(files);
     let mut request = ExecRequest::new(command).timeout(options.timeout);
     let roots: Vec<String> = options.roots.iter().map(|root| format!("{WORKSPACE}/{root}")).collect();
     request.environment.insert("PYTHONPATH".into(), [vec![WORKSPACE.to_owned()], roots].concat().join(":"));
-    // Compiled files are written: what the first of several times compiles the others need not, and they are gone with the
-    // sandbox.
+    // Compiled files are written: later repetitions reuse what the first one compiles, and the files are removed with
+    // the sandbox.
     let outcome = backend.run(spec, request).await?;
     let reports: Vec<&str> = outcome.stdout.split('\0').take(times).collect();
     let mut seen: Vec<SuiteOutcome> =
-        reports.into_iter().map(|report| judged(report, &outcome, options)).collect();
-    // What there is no report of has not come to an end, for the same reason as the first of it.
+        reports.into_iter().map(|report| outcome_of_report(report, &outcome, options)).collect();
+    // A repetition without a report did not finish, for the same reason as the first one without.
     let is_over = |outcome: &SuiteOutcome| !matches!(outcome, SuiteOutcome::Ran { .. });
     let last = seen.iter().position(is_over).map_or(seen.len(), |index| index + 1);
     seen.truncate(last);
     Ok(seen)
 }
 
-fn judged(report: &str, outcome: &ExecOutcome, options: &SuiteOptions) -> SuiteOutcome {
+fn outcome_of_report(report: &str, outcome: &ExecOutcome, options: &SuiteOptions) -> SuiteOutcome {
     if outcome.timed_out {
         let seconds = options.timeout.as_secs_f64();
-        return SuiteOutcome::Broken { reason: format!("it did not end within {seconds} s") };
+        return SuiteOutcome::Broken { reason: format!("timed out after {seconds} s") };
     }
     if outcome.oom {
-        return SuiteOutcome::Broken { reason: "the memory limit was hit".into() };
+        return SuiteOutcome::Broken { reason: "memory limit exceeded".into() };
     }
     if outcome.exit_code == Some(NO_PYTEST) {
         return SuiteOutcome::Unavailable { reason: format!("{} has no pytest", options.python) };
     }
     match read_junit(report) {
         Ok(cases) if !cases.is_empty() => SuiteOutcome::Ran { cases },
-        Ok(_) => SuiteOutcome::Broken { reason: "it has no tests".into() },
+        Ok(_) => SuiteOutcome::Broken { reason: "no tests found".into() },
         Err(error) => {
             let last = outcome.stderr.lines().rev().find(|line| !line.trim().is_empty());
             let ended = match (outcome.signal, outcome.exit_code) {
-                (Some(signal), _) => format!("pytest was ended by signal {signal}"),
-                (None, code) => format!("pytest ended with exit code {}", code.unwrap_or(-1)),
+                (Some(signal), _) => format!("pytest was killed by signal {signal}"),
+                (None, code) => format!("pytest exited with code {}", code.unwrap_or(-1)),
             };
             SuiteOutcome::Broken {
                 reason: last.map_or_else(|| format!("{ended}; {error}"), |last| format!("{ended}: {last}")),
@@ -113,8 +113,8 @@ fn judged(report: &str, outcome: &ExecOutcome, options: &SuiteOptions) -> SuiteO
     }
 }
 
-/// Where the interpreter is inside.
-fn inside(options: &SuiteOptions) -> String {
+/// Path of the interpreter inside the sandbox.
+fn interpreter_path(options: &SuiteOptions) -> String {
     let repository = std::path::absolute(&options.repository).unwrap_or_else(|_| options.repository.clone());
     match Path::new(&options.python).strip_prefix(repository) {
         Ok(path) => format!("{WORKSPACE}/{}", path.display()),
@@ -122,7 +122,7 @@ fn inside(options: &SuiteOptions) -> String {
     }
 }
 
-/// What an interpreter that is neither of the system nor of the repository is made of.
+/// Mount of the installation prefix of an interpreter that belongs neither to the system nor to the repository.
 fn installation(options: &SuiteOptions) -> Option<Mount> {
     let python = Path::new(&options.python);
     let is_foreign =

@@ -1,4 +1,4 @@
-//! Fields that are not what they were: renamed, dropped, added, of another type.
+//! Drifted records: fields renamed, dropped, added, or with another type.
 
 use menace_model::calls::{Recipe, Shape};
 
@@ -11,7 +11,7 @@ pub(super) fn drift(
     shapes: &[Shape],
     share: f64,
     draw: usize,
-    chance: &mut Chance,
+    random: &mut Chance,
 ) -> Option<Stub> {
     let mut changed = 0;
     let arguments = stub.arguments.iter_mut().chain(stub.keywords.iter_mut().map(|(_, value)| value));
@@ -20,14 +20,14 @@ pub(super) fn drift(
             (Recipe::New { arguments, keywords, .. }, Some(Shape::Object { record: true, .. })) => {
                 drift_object(arguments, keywords, draw)
             }
-            _ => drift_value(argument, share, draw, chance),
+            _ => drift_value(argument, share, draw, random),
         };
     }
     stub.drifted = changed;
     (changed > 0).then_some(stub)
 }
 
-/// An object that is nothing but its fields has them all; one can still hold something else.
+/// Drifts a record object. It always has all of its fields, so only the type of one can change.
 fn drift_object(arguments: &mut [Recipe], keywords: &mut [(String, Recipe)], draw: usize) -> u32 {
     let mut fields: Vec<&mut Recipe> =
         arguments.iter_mut().chain(keywords.iter_mut().map(|(_, value)| value)).collect();
@@ -37,7 +37,7 @@ fn drift_object(arguments: &mut [Recipe], keywords: &mut [(String, Recipe)], dra
     1
 }
 
-fn drift_value(value: &mut Recipe, share: f64, draw: usize, chance: &mut Chance) -> u32 {
+fn drift_value(value: &mut Recipe, share: f64, draw: usize, random: &mut Chance) -> u32 {
     match value {
         Recipe::Dict(_, pairs) if pairs.iter().any(|(key, _)| matches!(key, Recipe::Text(_))) => {
             #[expect(
@@ -47,18 +47,18 @@ fn drift_value(value: &mut Recipe, share: f64, draw: usize, chance: &mut Chance)
             )]
             let count = ((pairs.len() as f64 * share).round() as u32).max(1);
             for number in 0..count {
-                drift_field(pairs, draw + number as usize, chance);
+                drift_field(pairs, draw + number as usize, random);
             }
             count
         }
-        Recipe::Many(_, items) => items.iter_mut().map(|item| drift_value(item, share, draw, chance)).sum(),
+        Recipe::Many(_, items) => items.iter_mut().map(|item| drift_value(item, share, draw, random)).sum(),
         _ => 0,
     }
 }
 
-fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, chance: &mut Chance) {
-    // Each field of a small record is dropped, renamed and retyped in turn; of a large one some are, by chance.
-    let index = if pairs.len() <= 4 { draw / 4 % pairs.len().max(1) } else { chance.below(pairs.len()) };
+fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, random: &mut Chance) {
+    // Each field of a small record is dropped, renamed and retyped in turn; of a large one, random fields are.
+    let index = if pairs.len() <= 4 { draw / 4 % pairs.len().max(1) } else { random.below(pairs.len()) };
     match (draw % 4, pairs.get_mut(index)) {
         (0, Some(_)) => {
             pairs.remove(index);
@@ -69,7 +69,7 @@ fn drift_field(pairs: &mut Vec<(Recipe, Recipe)>, draw: usize, chance: &mut Chan
     }
 }
 
-/// The same thing as an upstream would send it after a change of its format.
+/// The same value as an upstream would send it after a change of its format.
 fn retyped(value: &Recipe) -> Recipe {
     match value {
         Recipe::Text(text) => Recipe::list([Recipe::text(text)]),
@@ -86,9 +86,9 @@ mod tests {
     fn a_field_of_a_record_changes() {
         let record = Recipe::record([("price".to_owned(), Recipe::Int(3))]);
         let stub = Stub { arguments: vec![record.clone()], ..Stub::default() };
-        let mut chance = Chance::new(1, &[]);
+        let mut random = Chance::new(1, &[]);
         let drifted: Vec<Recipe> = (0..4)
-            .map(|draw| drift(stub.clone(), &[], 0.05, draw, &mut chance).unwrap().arguments[0].clone())
+            .map(|draw| drift(stub.clone(), &[], 0.05, draw, &mut random).unwrap().arguments[0].clone())
             .collect();
         assert!(drifted.iter().all(|changed| *changed != record), "{drifted:?}");
         assert_eq!(drifted[1], Recipe::record([("price_v2".to_owned(), Recipe::Int(3))]));

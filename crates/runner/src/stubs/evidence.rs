@@ -1,16 +1,16 @@
-//! What a parameter without an annotation takes: what the body does with it, its default, its name.
+//! Guesses of the type of a parameter without annotation, from its uses in the body, its default and its name.
 
 use menace_model::calls::{Field, Shape};
 use menace_model::inventory::{Parameter, ParameterUse};
 
-/// A guess, and whether the body plainly needs it: a method that only texts have is plain, a name is not.
+/// A guess, and whether the body requires it: a method that only `str` has is certain, a name is not.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Guess {
     pub(super) shape: Shape,
     pub(super) is_plain: bool,
 }
 
-/// Guesses, the best first. There is always one.
+/// Guesses, the best first. There is always at least one.
 pub(super) fn guesses(parameter: Option<&Parameter>, name: &str, default: Option<&str>) -> Vec<Guess> {
     let uses = parameter.map_or(&[][..], |parameter| &parameter.uses);
     let mut votes: Vec<(Shape, i32)> = Vec::new();
@@ -27,7 +27,7 @@ pub(super) fn guesses(parameter: Option<&Parameter>, name: &str, default: Option
     for (shape, weight) in of_name(name) {
         vote(&mut votes, shape, weight);
     }
-    // Almost everything can be a text or a number.
+    // Almost every parameter accepts a text or a number.
     vote(&mut votes, Shape::Str, 1);
     vote(&mut votes, Shape::Int, 1);
     votes.sort_by_key(|(_, weight)| -weight);
@@ -42,7 +42,7 @@ pub(super) fn guesses(parameter: Option<&Parameter>, name: &str, default: Option
         .collect()
 }
 
-/// From this weight on a use says plainly what is needed.
+/// Weight from which a use determines the type.
 const PLAIN: i32 = 10;
 
 fn vote(votes: &mut Vec<(Shape, i32)>, shape: Shape, weight: i32) {
@@ -79,7 +79,7 @@ pub(super) fn fields_read(written: &Parameter, value: &Shape) -> Vec<Field> {
     fields
 }
 
-/// Two observations of the same kind: what one of them knows about the inside is kept.
+/// Merges two observations of the same kind, keeping what is known of the inner types.
 fn merge(known: &mut Shape, other: Shape) {
     match (known, other) {
         (Shape::TypedDict { fields }, Shape::TypedDict { fields: more }) => {
@@ -284,7 +284,7 @@ fn of_constant(source: &str) -> Option<Shape> {
     }
 }
 
-/// The name of a type, as a default or `isinstance` has it.
+/// The shape of a type name, as in a default or `isinstance`.
 fn of_type_name(name: &str) -> Option<Shape> {
     Some(match name.rsplit('.').next().unwrap_or(name) {
         "bool" => Shape::Bool,
@@ -373,7 +373,7 @@ fn record<'a>(names: impl IntoIterator<Item = &'a str>) -> Shape {
     Shape::TypedDict { fields: names.into_iter().map(field).collect() }
 }
 
-/// The text of a literal without escapes.
+/// Content of a string literal without escapes.
 pub(super) fn text_literal(source: &str) -> Option<&str> {
     let quote = source.chars().next().filter(|first| matches!(first, '\'' | '"'))?;
     let inside = source.strip_prefix(quote)?.strip_suffix(quote)?;
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_body_does_counts_more_than_a_name() {
+    fn uses_in_the_body_outweigh_the_name() {
         let guess = best("count", &[ParameterUse::Method("split".into())], None);
         assert_eq!(guess, Guess { shape: Shape::Str, is_plain: true });
         assert_eq!(best("count", &[], None), Guess { shape: Shape::Int, is_plain: false });
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn uses_that_disagree_are_not_plain() {
+    fn contradictory_uses_are_not_certain() {
         let uses = [ParameterUse::Method("append".into()), ParameterUse::Method("strip".into())];
         assert!(!best("thing", &uses, None).is_plain);
     }

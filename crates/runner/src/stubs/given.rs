@@ -1,4 +1,4 @@
-//! Arguments that somebody wrote down: `SANDBOX_INPUT_STUBS`, history, templates and plugins.
+//! Arguments given by the user: `SANDBOX_INPUT_STUBS`, history, templates and plugins.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use super::{Stub, made_before};
 use crate::owners::Owners;
 use crate::target::Target;
 
-/// Arguments by name, for one section or for all that take them.
+/// Arguments by name, for one section or for all sections that take them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GivenStub {
-    /// `module:qualname`; nothing means every section whose parameters have these names.
+    /// `module:qualname`; `None` means every section whose parameters have these names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
-    /// The arguments.
+    /// Values by parameter name.
     pub arguments: BTreeMap<String, Recipe>,
 }
 
 impl GivenStub {
-    /// From a dictionary as people write it: names and values, and `$section` if it is for one section.
+    /// Reads a JSON object of names and values; `$section` restricts it to one section.
     pub fn of_json(values: &Map<String, Value>) -> Self {
         let section = values.get("$section").and_then(Value::as_str).map(str::to_owned);
         let arguments = values
@@ -32,7 +32,7 @@ impl GivenStub {
         Self { section, arguments }
     }
 
-    /// Whether a section can be called with it: it has all that is needed and nothing that is unknown.
+    /// Whether a section can be called with the arguments: all required ones are present and none is unknown.
     pub fn is_for(&self, target: &Target) -> bool {
         if self.section.as_ref().is_some_and(|section| *section != target.name()) {
             return false;
@@ -41,20 +41,21 @@ impl GivenStub {
         let knows = |name: &String| parameters.iter().any(|parameter| parameter.name == *name);
         let needed =
             |parameter: &ParameterShape| !parameter.required || self.arguments.contains_key(&parameter.name);
-        // A dictionary for nothing in particular says nothing about a function that takes nothing.
+        // An object without arguments and section does not apply to functions without parameters.
         (self.section.is_some() || !self.arguments.is_empty())
             && self.arguments.keys().all(knows)
             && parameters.iter().all(needed)
     }
 
-    /// As the arguments of a call.
+    /// Converts to the arguments of a call.
     pub(crate) fn stub(&self, described: &Described, owners: &Owners, draw: usize) -> Result<Stub, String> {
         let Described::Callable { parameters, owner, .. } = described else {
-            return Err("it cannot be called".into());
+            return Err("not callable".into());
         };
         let owner = match owner {
             Some(shape) => Some(
-                made_before(shape, owners, draw).ok_or("no object could be made on which it is called")?,
+                made_before(shape, owners, draw)
+                    .ok_or("failed to construct the object that owns the method")?,
             ),
             None => None,
         };

@@ -1,14 +1,14 @@
-//! Hostile values of the declared type: what an attacker, a broken client or a bad file would send.
+//! Hostile values of the declared type, as an attacker, a broken client or a corrupt file would send them.
 
 use menace_model::calls::{Many, Recipe, Shape, Written};
 
 use crate::chance::Chance;
 
-/// How large huge is: enough to hurt what is quadratic, little enough to be sent.
+/// Length of huge values: large enough to hurt quadratic algorithms, small enough to be sent.
 const HUGE: u64 = 100_000;
 
-/// A hostile value of a shape, if there is one.
-pub(super) fn hostile(shape: &Shape, draw: usize, chance: &mut Chance) -> Option<Recipe> {
+/// A hostile value of a shape; `None` if the shape has none.
+pub(super) fn hostile(shape: &Shape, draw: usize, random: &mut Chance) -> Option<Recipe> {
     let values = match shape {
         Shape::Str | Shape::Any => texts(),
         Shape::Int => numbers(),
@@ -39,16 +39,16 @@ pub(super) fn hostile(shape: &Shape, draw: usize, chance: &mut Chance) -> Option
         Shape::BinaryFile => {
             ["", "fffe00", "80"].map(|text| Recipe::Written(Written::BinaryFile, text.into())).to_vec()
         }
-        Shape::List { of } => many(Many::List, of, draw, chance),
-        Shape::Set { of } => many(Many::Set, of, draw, chance),
-        Shape::FrozenSet { of } => many(Many::FrozenSet, of, draw, chance),
-        Shape::Deque { of } => many(Many::Deque, of, draw, chance),
-        Shape::Iterator { of } => many(Many::Iterator, of, draw, chance),
-        Shape::Tuple { of: Some(of), .. } => many(Many::Tuple, of, draw, chance),
-        Shape::Dict { key, value, .. } => dictionaries(key, value, draw, chance),
+        Shape::List { of } => many(Many::List, of, draw, random),
+        Shape::Set { of } => many(Many::Set, of, draw, random),
+        Shape::FrozenSet { of } => many(Many::FrozenSet, of, draw, random),
+        Shape::Deque { of } => many(Many::Deque, of, draw, random),
+        Shape::Iterator { of } => many(Many::Iterator, of, draw, random),
+        Shape::Tuple { of: Some(of), .. } => many(Many::Tuple, of, draw, random),
+        Shape::Dict { key, value, .. } => dictionaries(key, value, draw, random),
         Shape::Union { of } => {
             let typed: Vec<&Shape> = of.iter().filter(|shape| **shape != Shape::None).collect();
-            return typed.get(draw % typed.len().max(1)).and_then(|shape| hostile(shape, draw / 2, chance));
+            return typed.get(draw % typed.len().max(1)).and_then(|shape| hostile(shape, draw / 2, random));
         }
         _ => return None,
     };
@@ -56,13 +56,13 @@ pub(super) fn hostile(shape: &Shape, draw: usize, chance: &mut Chance) -> Option
     values.into_iter().nth(index)
 }
 
-/// An ordinary value made hostile: itself, or where it is a record one of its fields.
-pub(super) fn tainted(value: &Recipe, shape: &Shape, draw: usize, chance: &mut Chance) -> Option<Recipe> {
+/// Replaces an ordinary value, or one field of a record, by a hostile value.
+pub(super) fn tainted(value: &Recipe, shape: &Shape, draw: usize, random: &mut Chance) -> Option<Recipe> {
     match (value, shape) {
         (Recipe::Dict(class, pairs), Shape::TypedDict { fields }) => {
             let index = draw % fields.len().max(1);
             let field = fields.get(index)?;
-            let hostile = hostile(&field.shape, draw / fields.len(), chance)?;
+            let hostile = hostile(&field.shape, draw / fields.len(), random)?;
             let mut pairs = pairs.clone();
             let place = pairs.iter_mut().find(|(key, _)| *key == Recipe::text(&field.name))?;
             place.1 = hostile;
@@ -77,10 +77,10 @@ pub(super) fn tainted(value: &Recipe, shape: &Shape, draw: usize, chance: &mut C
                 None => &mut keywords.get_mut(index - arguments.len())?.1,
             };
             let parameter = parameters.get(index)?;
-            *place = hostile(&parameter.shape, draw / count, chance)?;
+            *place = hostile(&parameter.shape, draw / count, random)?;
             Some(Recipe::New { class: class.clone(), arguments, keywords })
         }
-        _ => hostile(shape, draw, chance),
+        _ => hostile(shape, draw, random),
     }
 }
 
@@ -91,7 +91,7 @@ fn plain(recipe: Recipe) -> Option<String> {
     }
 }
 
-/// The first ones break the most.
+/// Hostile texts, those that break the most first.
 fn texts() -> Vec<Recipe> {
     let many = |text: &str, count| Recipe::Repeated(Box::new(Recipe::text(text)), count);
     let plain = |texts: &[&str]| texts.iter().copied().map(Recipe::text).collect::<Vec<_>>();
@@ -99,7 +99,7 @@ fn texts() -> Vec<Recipe> {
     all.extend([
         Recipe::Escaped("\\ud800".into()),
         many("A", HUGE),
-        // What matches up to its end makes a regular expression that can match in many ways try all of them.
+        // Makes an ambiguous regular expression backtrack: the text matches up to its last character.
         Recipe::text("a".repeat(40) + "!"),
         many("9", 5_000),
         many("[", HUGE),
@@ -153,10 +153,10 @@ fn paths() -> Vec<&'static str> {
     ]
 }
 
-fn many(kind: Many, of: &Shape, draw: usize, chance: &mut Chance) -> Vec<Recipe> {
+fn many(kind: Many, of: &Shape, draw: usize, random: &mut Chance) -> Vec<Recipe> {
     let mut all = vec![Recipe::Many(kind, Vec::new())];
-    if let Some(first) = hostile(of, draw, chance) {
-        let second = hostile(of, draw + 1, chance).unwrap_or_else(|| first.clone());
+    if let Some(first) = hostile(of, draw, random) {
+        let second = hostile(of, draw + 1, random).unwrap_or_else(|| first.clone());
         all.push(Recipe::Many(kind, vec![first.clone(), second]));
         all.push(Recipe::Many(kind, vec![first.clone()]));
         if kind == Many::List && matches!(of, Shape::Int | Shape::Str | Shape::Float | Shape::Any) {
@@ -169,10 +169,10 @@ fn many(kind: Many, of: &Shape, draw: usize, chance: &mut Chance) -> Vec<Recipe>
     all
 }
 
-fn dictionaries(key: &Shape, value: &Shape, draw: usize, chance: &mut Chance) -> Vec<Recipe> {
+fn dictionaries(key: &Shape, value: &Shape, draw: usize, random: &mut Chance) -> Vec<Recipe> {
     let mut all = vec![Recipe::Dict(None, Vec::new())];
-    let hostile_key = hostile(key, draw, chance).filter(super::typical::is_hashable);
-    if let (Some(key), Some(value)) = (hostile_key, hostile(value, draw, chance)) {
+    let hostile_key = hostile(key, draw, random).filter(super::typical::is_hashable);
+    if let (Some(key), Some(value)) = (hostile_key, hostile(value, draw, random)) {
         all.push(Recipe::Dict(None, vec![(key, value)]));
     }
     all
@@ -184,17 +184,17 @@ mod tests {
 
     #[test]
     fn hostile_values_are_of_the_declared_type() {
-        let mut chance = Chance::new(1, &[]);
+        let mut random = Chance::new(1, &[]);
         for draw in 0..60 {
-            let text = hostile(&Shape::Str, draw, &mut chance).unwrap();
+            let text = hostile(&Shape::Str, draw, &mut random).unwrap();
             let is_text = match &text {
                 Recipe::Repeated(inner, _) => matches!(**inner, Recipe::Text(_)),
                 text => matches!(text, Recipe::Text(_) | Recipe::Escaped(_)),
             };
             assert!(is_text, "{text:?}");
-            assert!(matches!(hostile(&Shape::Int, draw, &mut chance), Some(Recipe::Int(_))));
-            assert!(matches!(hostile(&Shape::Float, draw, &mut chance), Some(Recipe::Float(_))));
+            assert!(matches!(hostile(&Shape::Int, draw, &mut random), Some(Recipe::Int(_))));
+            assert!(matches!(hostile(&Shape::Float, draw, &mut random), Some(Recipe::Float(_))));
         }
-        assert_eq!(hostile(&Shape::Bool, 0, &mut chance), None);
+        assert_eq!(hostile(&Shape::Bool, 0, &mut random), None);
     }
 }

@@ -1,10 +1,10 @@
-//! Wrong calls: too few or too many arguments, values of another type, fields that are missing.
+//! Wrong calls: too few or too many arguments, values of another type, missing fields.
 
 use menace_model::calls::{Recipe, Shape};
 
 use super::Stub;
 
-/// Makes a right call wrong. `None` when there is nothing to do wrong.
+/// Makes a correct call wrong. `None` when there is no way to do so.
 pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize) -> Option<Stub> {
     let count = stub.arguments.len() + stub.keywords.len();
     match draw {
@@ -15,7 +15,7 @@ pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize) -> Option<St
         }
         0 | 1 => stub.keywords.push(("no_such_parameter".into(), Recipe::Int(1))),
         2 => stub.arguments.push(Recipe::Int(1)),
-        // One parameter after the other is wrong, each with one value after the other.
+        // Each parameter in turn gets a wrong value, and each wrong value in turn.
         _ if count > 0 => {
             let index = (draw - 3) % count;
             let shape = shapes.get(index).unwrap_or(&Shape::Any);
@@ -32,7 +32,7 @@ pub(super) fn misuse(mut stub: Stub, shapes: &[Shape], draw: usize) -> Option<St
     Some(stub)
 }
 
-/// A value that a shape does not take. The first ones look most like what is taken.
+/// A value that does not fit a shape. The first ones look most like values that fit.
 fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
     let mut candidates = vec![
         Recipe::None,
@@ -49,7 +49,7 @@ fn wrong_for(shape: &Shape, draw: usize) -> Option<Recipe> {
     wrong.get(draw % wrong.len().max(1)).cloned()
 }
 
-/// Whether a value of this kind is what the shape asks for, as far as that can be seen from outside.
+/// Whether a value of this kind fits the shape, as far as the shape says.
 fn takes(shape: &Shape, value: &Recipe) -> bool {
     match (shape, value) {
         (Shape::Any, _) => false,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_misuse_differs_from_the_right_call() {
+    fn every_misuse_differs_from_the_correct_call() {
         let right = Stub { arguments: vec![Recipe::Int(1)], ..Stub::default() };
         for draw in 0..24 {
             let wrong = misuse(right.clone(), &[Shape::Int], draw).unwrap();

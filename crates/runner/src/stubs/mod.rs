@@ -1,4 +1,4 @@
-//! What a section is called with.
+//! Stubs: the arguments that sections are called with.
 
 mod drift;
 mod evidence;
@@ -25,66 +25,66 @@ use crate::target::Target;
 /// The arguments of one call.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Stub {
-    /// The object on which a method is called.
+    /// Object on which a method is called.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Recipe>,
-    /// By position.
+    /// Positional arguments.
     #[serde(rename = "args")]
     pub arguments: Vec<Recipe>,
-    /// By name.
+    /// Keyword arguments.
     #[serde(rename = "kwargs")]
     pub keywords: Vec<(String, Recipe)>,
-    /// Some of it is a guess: an exception that says so is an answer, and no crash.
+    /// Some values are guesses: an exception that rejects them is an answer, not a crash.
     #[serde(default)]
     pub is_doubtful: bool,
-    /// It is wrong on purpose.
+    /// The call is wrong on purpose.
     #[serde(default)]
     pub is_wrong: bool,
-    /// How many hostile values are in it.
+    /// Number of hostile values.
     #[serde(default)]
     pub hostile: u32,
-    /// How many fields were renamed, dropped, added or retyped.
+    /// Number of fields that were renamed, dropped, added or retyped.
     #[serde(default)]
     pub drifted: u32,
 }
 
-/// How arguments are chosen.
+/// Strategy by which arguments are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Strategy {
     /// Ordinary values.
     Typical,
-    /// Hostile ones where there are any, ordinary ones elsewhere.
+    /// Hostile values where the type has any, ordinary ones elsewhere.
     Hostile,
     /// Wrong calls.
     Misuse,
-    /// Ordinary values, with fields changed.
+    /// Ordinary values with changed fields.
     Drift,
 }
 
-/// What ordinary values are chosen from.
+/// Source of ordinary values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// All that is known: annotations, defaults, names, and what the body does with a parameter. The plainest first.
+    /// Annotations, defaults, names, and uses in the body. The plainest values first.
     #[default]
     Smart,
     /// Annotations and defaults.
     Signature,
-    /// As smart in what a parameter takes, but by chance among all that it takes.
+    /// As `Smart` for the type of a parameter, but with random values of that type.
     Random,
 }
 
-/// Draws after which values are no longer the plainest.
+/// Number of draws after which values are no longer the plainest.
 const PLAIN_DRAWS: usize = 64;
 
 impl Source {
-    /// Whether the name of a parameter says what value it gets.
+    /// Whether the name of a parameter influences its value.
     fn uses_names(self) -> bool {
         self == Self::Smart
     }
 
-    /// Whether the body says what a parameter takes.
+    /// Whether uses in the body influence the type of a parameter.
     fn uses_evidence(self) -> bool {
         self != Self::Signature
     }
@@ -95,7 +95,7 @@ impl Source {
 }
 
 impl Strategy {
-    /// What its chance is for: what drifts is ordinary at first.
+    /// Name of its random stream. Drifted arguments derive from ordinary ones and share their stream.
     pub(crate) fn name_of_chance(self) -> &'static str {
         match self {
             Self::Drift => Self::Typical.name(),
@@ -103,7 +103,7 @@ impl Strategy {
         }
     }
 
-    /// Its name.
+    /// Name of the strategy.
     pub fn name(self) -> &'static str {
         match self {
             Self::Typical => "typical",
@@ -114,31 +114,31 @@ impl Strategy {
     }
 }
 
-/// Arguments for a section; the number beside the strategy is the share of fields that drift. The first draw is of
-/// ordinary arguments, the second of what is done to them. `None` when the strategy has nothing to offer for it: no parameter can be hostile, no record
-/// can drift.
+/// Generates arguments for a section. `drifting` is the share of fields that drift, `base` the draw of ordinary
+/// arguments, `draw` the draw of their modification. `None` when the strategy has no input for the section: no
+/// parameter can be hostile, no record can drift.
 pub fn stub(
     section: &Section,
     described: &Described,
     (strategy, drifting): (Strategy, f64),
     (source, base, draw): (Source, usize, usize),
-    chance: &mut Chance,
+    random: &mut Chance,
     constructors: &Constructors,
     owners: &Owners,
 ) -> Result<Option<Stub>, String> {
     let base = source.draw(base);
     let Described::Callable { parameters, owner: owner_shape, .. } = described else { return Ok(None) };
     let known = Known::of(Some(section).filter(|_| source.uses_evidence()), parameters, base);
-    let mut maker = Typical { chance, draw: base, constructors, owners, optional_depth: 0, source };
+    let mut maker = Typical { random, draw: base, constructors, owners, optional_depth: 0, source };
     let (arguments, keywords) = maker.arguments(&known.parameters, 0)?;
     let owner = match owner_shape {
-        // The object is an ordinary one, whatever it is called with.
+        // The object is an ordinary one, independently of the strategy.
         Some(shape) => Some(if let Some(made) = made_before(shape, owners, base) {
             made
         } else {
-            let chance = maker.chance;
+            let random = maker.random;
             let mut maker =
-                Typical { chance, draw: base % 4, constructors, owners, optional_depth: 0, source };
+                Typical { random, draw: base % 4, constructors, owners, optional_depth: 0, source };
             maker.value(shape, "self", 0)?
         }),
         None => None,
@@ -149,9 +149,9 @@ pub fn stub(
     let stub = Stub { owner, arguments, keywords, is_doubtful, ..Stub::default() };
     Ok(match strategy {
         Strategy::Typical => Some(stub),
-        Strategy::Hostile => make_hostile(stub, &known.parameters, draw, chance),
+        Strategy::Hostile => make_hostile(stub, &known.parameters, draw, random),
         Strategy::Misuse => misuse::misuse(stub, &known.shapes(), draw),
-        Strategy::Drift => drift::drift(stub, &known.shapes(), drifting, draw, chance),
+        Strategy::Drift => drift::drift(stub, &known.shapes(), drifting, draw, random),
     })
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn made_before(shape: &Shape, owners: &Owners, draw: usize) -> Option
     }
 }
 
-/// Different ways to make an object, the plainest first.
+/// Different ways to construct an object, the plainest first.
 pub(crate) fn object_candidates(
     class: &str,
     shape: &Shape,
@@ -173,11 +173,11 @@ pub(crate) fn object_candidates(
 ) -> Vec<Recipe> {
     let mut candidates = Vec::new();
     for draw in 0..count {
-        let mut chance = Chance::new(seed, &["owner", class, &draw.to_string()]);
-        // At first only what has to be passed, then more.
+        let mut random = Chance::new(seed, &["owner", class, &draw.to_string()]);
+        // At first only required arguments, then optional ones too.
         let optional_depth = u32::from(draw >= 4);
         let source = Source::Smart;
-        let mut maker = Typical { chance: &mut chance, draw, constructors, owners, optional_depth, source };
+        let mut maker = Typical { random: &mut random, draw, constructors, owners, optional_depth, source };
         if let Ok(recipe) = maker.value(shape, "self", 0)
             && !candidates.contains(&recipe)
         {
@@ -187,12 +187,12 @@ pub(crate) fn object_candidates(
     candidates
 }
 
-/// What the bodies of constructors say about their parameters, by `module:Class`.
+/// Constructors by `module:Class`, whose bodies show how their parameters are used.
 #[derive(Debug, Clone, Default)]
 pub struct Constructors(HashMap<String, Section>);
 
 impl Constructors {
-    /// Those among the targets.
+    /// Collects the constructors among the targets.
     pub fn of(targets: &[Target]) -> Self {
         let constructor = |target: &Target| {
             let class = target.section.name.strip_suffix(".__init__")?;
@@ -201,7 +201,8 @@ impl Constructors {
         Self(targets.iter().filter_map(constructor).collect())
     }
 
-    /// The parameters of a constructor, with a guess where nothing is declared: the best, then others in turn.
+    /// The parameters of a constructor, with guesses where nothing is declared: the best guess first, then others in
+    /// turn.
     fn with_guesses(&self, class: &str, parameters: &[ParameterShape], draw: usize) -> Vec<ParameterShape> {
         let section = self.0.get(class);
         let guessed = |parameter: &ParameterShape| {
@@ -219,7 +220,7 @@ impl Constructors {
     }
 }
 
-/// Whether an object can only be made with arguments that nothing is known about.
+/// Whether an object can only be constructed with guessed arguments.
 fn has_guess(shape: &Shape) -> bool {
     match shape {
         Shape::Object { parameters, .. } => parameters.iter().any(|parameter| {
@@ -240,7 +241,7 @@ fn has_guess(shape: &Shape) -> bool {
         Shape::TypedDict { fields } => {
             fields.iter().any(|field| field.shape == Shape::Any || has_guess(&field.shape))
         }
-        // Of what cannot be made, the function returns something else.
+        // A function whose return type cannot be constructed returns a placeholder.
         Shape::Callable { returns } => returns
             .as_deref()
             .is_none_or(|returns| matches!(returns, Shape::Any | Shape::Opaque { .. }) || has_guess(returns)),
@@ -249,7 +250,7 @@ fn has_guess(shape: &Shape) -> bool {
     }
 }
 
-/// Parameters with a shape for each, where nothing was declared a guessed one.
+/// Parameters with a shape for each; guessed where nothing is declared.
 struct Known {
     parameters: Vec<ParameterShape>,
     is_doubtful: bool,
@@ -265,7 +266,8 @@ impl Known {
                     section.parameters.iter().find(|written| written.name == parameter.name)
                 });
                 if let (Shape::Dict { value, .. }, Some(written)) = (&parameter.shape, written) {
-                    // A mapping is declared by the types of its keys and values; which keys there are, the body says.
+                    // The declaration of a mapping has the types of its keys and values; the body shows which keys
+                    // are read.
                     let fields = fields_read(written, value);
                     if !fields.is_empty() {
                         return ParameterShape { shape: Shape::TypedDict { fields }, ..parameter.clone() };
@@ -279,7 +281,7 @@ impl Known {
                 // The best guess first, then the others in turn.
                 let likely = all.len().clamp(1, 3);
                 let chosen = all.get(if draw < 2 { 0 } else { draw % likely });
-                // Nobody has to pass what goes into `*args`, but calls do.
+                // `*args` is not required, but calls pass values for it.
                 let is_passed = parameter.required || parameter.kind.starts_with("var_");
                 is_doubtful |= is_passed && chosen.is_none_or(|guess| !guess.is_plain);
                 let shape = chosen.map_or(Shape::Any, |guess| guess.shape.clone());
@@ -294,12 +296,12 @@ impl Known {
     }
 }
 
-/// One parameter after the other is hostile, each with one value after the other, and now and then all of them.
+/// Replaces one parameter after the other by hostile values in turn, and every seventh time all of them.
 fn make_hostile(
     mut stub: Stub,
     parameters: &[ParameterShape],
     draw: usize,
-    chance: &mut Chance,
+    random: &mut Chance,
 ) -> Option<Stub> {
     let given = stub.arguments.len() + stub.keywords.len();
     let values = stub.arguments.iter_mut().enumerate().map(|(index, value)| (parameters.get(index), value));
@@ -309,12 +311,12 @@ fn make_hostile(
         .map(|(name, value)| (parameters.iter().find(|parameter| parameter.name == *name), value));
     let mut places: Vec<(Option<&ParameterShape>, &mut Recipe)> = values.chain(named).collect();
     let everything = draw % 7 == 6;
-    // Where the one whose turn it is cannot be hostile, it is the turn of the next.
+    // If the parameter in turn cannot be hostile, the next one is.
     for turn in 0..given {
         let index = (draw + turn) % given;
         let (parameter, value) = &mut places[index];
         let shape = parameter.map_or(&Shape::Any, |parameter| &parameter.shape);
-        if let Some(hostile) = hostile::tainted(value, shape, draw / given, chance) {
+        if let Some(hostile) = hostile::tainted(value, shape, draw / given, random) {
             **value = hostile;
             stub.hostile += 1;
             if !everything {

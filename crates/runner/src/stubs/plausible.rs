@@ -1,8 +1,8 @@
-//! What a parameter of this name usually gets.
+//! Plausible values by the name of a parameter or field.
 
 use serde_json::{Value, json};
 
-/// Words of names, and texts for them.
+/// Words in names, with texts for them.
 const TEXTS: &[(&[&str], &[&str])] = &[
     (&["email", "mail", "sender", "recipient"], &["ada@example.com", "a.b+c@example.org"]),
     (
@@ -49,7 +49,7 @@ const TEXTS: &[(&[&str], &[&str])] = &[
     (&["hex"], &["ff00", "0a"]),
 ];
 
-/// Words of names, and the least and the greatest number for them.
+/// Words in names, with the smallest and the largest number for them.
 const NUMBERS: &[(&[&str], (i64, i64))] = &[
     (&["year"], (1990, 2030)),
     (&["month"], (1, 12)),
@@ -63,18 +63,18 @@ const NUMBERS: &[(&[&str], (i64, i64))] = &[
     (&["status", "statuscode"], (200, 504)),
 ];
 
-/// A text for a parameter of this name.
+/// A plausible text for a parameter name.
 pub(super) fn text(name: &str, draw: usize) -> Option<&'static str> {
     let texts = find(TEXTS, name)?;
     Some(texts[draw % texts.len()])
 }
 
-/// Between which numbers one for a parameter of this name lies.
+/// The range of plausible numbers for a parameter name.
 pub(super) fn range(name: &str) -> Option<(i64, i64)> {
     find(NUMBERS, name).copied()
 }
 
-/// Words of names of numbers.
+/// Words in the names of numeric fields.
 const AMOUNTS: [&str; 22] = [
     "id",
     "count",
@@ -100,7 +100,7 @@ const AMOUNTS: [&str; 22] = [
     "value",
 ];
 
-/// What a field of this name usually holds.
+/// A plausible value for a field name.
 pub(crate) fn value(name: &str) -> Value {
     let words: Vec<String> = name.to_ascii_lowercase().split('_').map(str::to_owned).collect();
     let first = words.first().map_or("", String::as_str);
@@ -117,7 +117,7 @@ pub(crate) fn value(name: &str) -> Value {
     }
 }
 
-/// The last word of a name that is known, because it is the one that says what it is: `host_file` is a file.
+/// Looks up the last known word of a name, because it is the noun: `host_file` is a file.
 fn find<'a, T>(table: &'a [(&[&str], T)], name: &str) -> Option<&'a T> {
     let name = name.to_ascii_lowercase();
     let whole = name.replace('_', "");
@@ -132,14 +132,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_hold_what_their_names_say() {
+    fn field_values_follow_their_names() {
         assert_eq!(value("user_email"), "ada@example.com");
         assert_eq!((value("unit_price"), value("is_open")), (json!(2), json!(true)));
         assert_eq!((value("month"), value("anything")), (json!(1), json!("example")));
     }
 
     #[test]
-    fn names_are_known_by_their_words() {
+    fn names_are_matched_by_words() {
         assert_eq!(text("customer_email", 0), Some("ada@example.com"));
         assert_eq!(text("EMAILS", 1), Some("a.b+c@example.org"));
         assert_eq!(text("first_name", 0), Some("Ada"));

@@ -1,4 +1,4 @@
-//! Ordinary values: small, plausible, different from each other.
+//! Ordinary values: small, plausible and distinct.
 
 use menace_model::calls::{Many, ParameterShape, Recipe, Shape, Written};
 use serde_json::Value;
@@ -8,28 +8,28 @@ use super::{Constructors, Source, plausible};
 use crate::chance::Chance;
 use crate::owners::Owners;
 
-/// Containers within containers. What is deeper is empty.
+/// Maximum depth of nested containers. Deeper ones are empty.
 const DEEPEST: u32 = 4;
 
-/// Makes ordinary values.
+/// Generator of ordinary values.
 pub(super) struct Typical<'a> {
-    pub(super) chance: &'a mut Chance,
-    /// Which draw this is: the first ones are the plainest.
+    pub(super) random: &'a mut Chance,
+    /// Number of the draw: the first ones give the plainest values.
     pub(super) draw: usize,
-    /// What is known of constructors.
+    /// Known constructors.
     pub(super) constructors: &'a Constructors,
-    /// Objects that can be made for sure.
+    /// Recipes of objects that are known to work.
     pub(super) owners: &'a Owners,
-    /// Down to which depth parameters that need not be passed are, now and then.
+    /// Depth up to which optional parameters are passed now and then.
     pub(super) optional_depth: u32,
-    /// What values are chosen from.
+    /// Source of values.
     pub(super) source: Source,
 }
 
-/// Arguments by position and by name.
+/// Positional and keyword arguments.
 pub(super) type Arguments = (Vec<Recipe>, Vec<(String, Recipe)>);
 
-/// A value that cannot be made, and why.
+/// Reason why a value cannot be constructed.
 pub(super) type Impossible = String;
 
 impl Typical<'_> {
@@ -116,19 +116,19 @@ impl Typical<'_> {
             }
             Shape::Awaitable { of } => Recipe::Awaitable(Box::new(self.value(of, name, depth + 1)?)),
             Shape::Type { of } => Recipe::Class(of.clone().unwrap_or_else(|| "builtins:int".into())),
-            Shape::Opaque { class, why } => return Err(format!("no {class} can be made: {why}")),
+            Shape::Opaque { class, why } => return Err(format!("cannot construct {class}: {why}")),
         })
     }
 
     fn whole(&mut self, name: &str) -> i128 {
         const PLAIN: [i128; 6] = [3, 1, 2, 0, 10, 7];
         if let Some(plain) = PLAIN.get(self.draw) {
-            // Many functions wait, repeat or reserve what they are told.
+            // Many functions sleep, repeat or allocate according to a number.
             return *plain;
         }
         let usual = plausible::range(name).filter(|_| self.source.uses_names());
         let (least, most) = usual.unwrap_or((-3, 100));
-        i128::from(self.chance.between(least, most))
+        i128::from(self.random.between(least, most))
     }
 
     fn float(&mut self) -> Recipe {
@@ -136,7 +136,7 @@ impl Typical<'_> {
         match PLAIN.get(self.draw) {
             Some(plain) => Recipe::Float(*plain),
             #[expect(clippy::cast_precision_loss, reason = "it is between -10,000 and 10,000")]
-            None => Recipe::Float(self.chance.between(-10_000, 10_000) as f64 / 64.0),
+            None => Recipe::Float(self.random.between(-10_000, 10_000) as f64 / 64.0),
         }
     }
 
@@ -147,8 +147,8 @@ impl Typical<'_> {
         if let Some(word) = WORDS.get(self.draw) {
             return (*word).to_owned();
         }
-        let length = self.chance.below(12);
-        (0..length).filter_map(|_| self.chance.pick(b"abcxyz019 _-.")).map(|byte| char::from(*byte)).collect()
+        let length = self.random.below(12);
+        (0..length).filter_map(|_| self.random.pick(b"abcxyz019 _-.")).map(|byte| char::from(*byte)).collect()
     }
 
     fn path(&mut self) -> String {
@@ -165,8 +165,8 @@ impl Typical<'_> {
             (0, 0) => 3,
             (0, 1) => 0,
             (0, 2) => 1,
-            (0, _) => self.chance.below(6),
-            _ => 1 + self.chance.below(2),
+            (0, _) => self.random.below(6),
+            _ => 1 + self.random.below(2),
         }
     }
 
@@ -229,12 +229,12 @@ impl Typical<'_> {
             .ok_or_else(|| "none of its literals can be written as JSON".to_owned())
     }
 
-    /// One of several shapes in turn. Those of which no value can be made are passed over.
+    /// A value of one of several shapes in turn, skipping shapes of which no value can be constructed.
     fn one_of(&mut self, shapes: &[Shape], name: &str, depth: u32) -> Result<Recipe, Impossible> {
-        // `None` is the least interesting one, and not the first.
+        // `None` is the least interesting one and comes last.
         let mut order: Vec<&Shape> = shapes.iter().filter(|shape| **shape != Shape::None).collect();
         order.extend(shapes.iter().filter(|shape| **shape == Shape::None));
-        let mut reason = "nothing is possible".to_owned();
+        let mut reason = "no alternative can be constructed".to_owned();
         for offset in 0..order.len() {
             match self.value(order[(self.draw + offset) % order.len()], name, depth) {
                 Ok(value) => return Ok(value),
@@ -258,7 +258,7 @@ impl Typical<'_> {
         Ok(Recipe::New { class: class.to_owned(), arguments, keywords })
     }
 
-    /// Values for parameters: those that have to be passed, and now and then the others.
+    /// Values for all required parameters, and for optional ones now and then.
     pub(super) fn arguments(
         &mut self,
         parameters: &[ParameterShape],
@@ -268,7 +268,7 @@ impl Typical<'_> {
         let mut has_gap = false;
         for parameter in parameters {
             let is_passed = parameter.required
-                || (depth <= self.optional_depth && self.draw > 1 && self.chance.one_in(3));
+                || (depth <= self.optional_depth && self.draw > 1 && self.random.one_in(3));
             if parameter.kind == "var_positional" && depth <= self.optional_depth && self.draw > 1 && !has_gap
             {
                 let shape = if parameter.shape == Shape::Any { &Shape::Int } else { &parameter.shape };

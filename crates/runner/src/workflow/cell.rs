@@ -1,4 +1,4 @@
-//! What came of a workflow under one set of circumstances.
+//! Results of a workflow under one stress profile.
 
 use std::collections::BTreeMap;
 
@@ -8,54 +8,54 @@ use serde::Serialize;
 use crate::outcome::Verdict;
 use crate::statistics::wilson;
 
-/// A workflow under a scenario.
+/// All executions of a workflow under one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WorkflowCell {
     /// The name of the preset.
     pub scenario: String,
-    /// Times that count.
+    /// Executions that count.
     pub n: usize,
-    /// How many of each kind.
+    /// Number of executions of each kind.
     #[serde(flatten)]
     pub kinds: BTreeMap<&'static str, usize>,
-    /// The share that ended well.
+    /// Share of executions that succeeded.
     pub robustness: Option<f64>,
-    /// Its 95 % interval.
+    /// 95 % interval of the robustness.
     pub interval: Option<(f64, f64)>,
-    /// Why none counts.
+    /// Reason why no execution counts.
     pub void_reason: Option<String>,
-    /// CPU time of all of them; nothing if it could not be measured of one.
+    /// CPU time of all executions; `None` if it could not be measured for one of them.
     pub cpu_seconds: Option<f64>,
-    /// Memory times time of all of them; nothing if it could not be measured of one.
+    /// Memory multiplied by time, of all executions; `None` if it could not be measured for one of them.
     pub gb_seconds: Option<f64>,
-    /// The time of each, in the middle.
+    /// Median duration of an execution.
     pub wall_ms: Option<f64>,
-    /// What each step took and did.
+    /// Measurements of each step.
     pub steps: Vec<StepTelemetry>,
 }
 
-/// What a step took and did, over all times.
+/// Measurements of a step, over all executions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct StepTelemetry {
     /// `module:qualname`.
     pub section: String,
-    /// How often it was made.
+    /// Number of executions of the step.
     pub calls: usize,
-    /// How often it failed.
+    /// Number of failures.
     pub crashes: usize,
-    /// The share of times in which it failed.
+    /// Share of executions that failed.
     pub crash_frequency: Option<f64>,
-    /// How long it takes, in the middle.
+    /// Median duration.
     pub time_ms: Option<f64>,
-    /// Most memory of the process until its end.
+    /// Peak memory of the process up to the end of the step.
     pub peak_memory_bytes: Option<u64>,
-    /// What it returned when it last ended well.
+    /// Return value of the last success.
     pub result: Option<String>,
-    /// How it failed first.
+    /// Message of the first failure.
     pub failure: Option<String>,
 }
 
-/// One time, with what came of its steps.
+/// One execution of the workflow, with the outcomes of its steps.
 #[derive(Debug, Clone)]
 pub(super) struct Time {
     pub(super) verdict: Verdict,
@@ -65,7 +65,7 @@ pub(super) struct Time {
     pub(super) steps: Vec<StepSeen>,
 }
 
-/// What came of one step.
+/// Outcome of one step.
 #[derive(Debug, Clone)]
 pub(super) struct StepSeen {
     pub(super) verdict: Verdict,
@@ -74,7 +74,7 @@ pub(super) struct StepSeen {
 }
 
 impl WorkflowCell {
-    /// Puts the times together.
+    /// Combines the executions.
     pub(super) fn of(scenario: &str, sections: &[String], times: &[Time], why_none: Option<String>) -> Self {
         let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
         for time in times {
@@ -97,7 +97,7 @@ impl WorkflowCell {
                 .iter()
                 .map(|time| Some(time.peak_bytes? as f64 / 1e9 * time.wall_ms / 1e3))
                 .sum(),
-            wall_ms: middle(counting.iter().map(|time| time.wall_ms).collect()),
+            wall_ms: median(counting.iter().map(|time| time.wall_ms).collect()),
             steps: sections
                 .iter()
                 .enumerate()
@@ -106,7 +106,7 @@ impl WorkflowCell {
         }
     }
 
-    /// How often it ended well.
+    /// Number of successful executions.
     pub fn ended_well(&self) -> usize {
         let well = |kind: &OutcomeKind| kind.is_success();
         let names: Vec<&str> =
@@ -123,7 +123,7 @@ fn telemetry(section: &str, index: usize, times: &[Time]) -> StepTelemetry {
         calls: seen.len(),
         crashes: failed.len(),
         crash_frequency: (!seen.is_empty()).then(|| failed.len() as f64 / seen.len() as f64),
-        time_ms: middle(seen.iter().filter_map(|step| step.took_ms).collect()),
+        time_ms: median(seen.iter().filter_map(|step| step.took_ms).collect()),
         peak_memory_bytes: seen.iter().filter_map(|step| step.peak_bytes).max(),
         result: seen.iter().rev().find_map(|step| step.verdict.value.clone()),
         failure: failed.first().map(|step| described(&step.verdict)),
@@ -138,7 +138,7 @@ fn described(verdict: &Verdict) -> String {
     }
 }
 
-fn middle(mut values: Vec<f64>) -> Option<f64> {
+fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied()
 }

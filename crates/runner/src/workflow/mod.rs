@@ -1,4 +1,4 @@
-//! Several sections together, in one process state.
+//! Workflows: several sections in sequence that share the state of one process.
 
 mod cell;
 mod fixtures;

@@ -1,4 +1,4 @@
-//! Making a workflow many times: on, and off, where its steps are replaced by nothing.
+//! Simulation of a workflow: executes it many times, with its steps (on) or with no-ops in their place (off).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,89 +24,89 @@ use crate::stubs::{Constructors, Source, Strategy, stub};
 use crate::target::Target;
 use crate::world::world_of;
 
-/// Whether steps are made.
+/// Whether the steps are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// They are.
+    /// The steps are executed.
     On,
-    /// Each is replaced by nothing: what is left is what everything around them costs.
+    /// Each step is a no-op: what remains is the cost of everything around the steps.
     Off,
 }
 
-/// Why a workflow cannot be made.
+/// Error of a simulation.
 #[derive(Debug, Error)]
 pub enum WorkflowError {
-    /// Our machinery failed.
+    /// The sandbox failed.
     #[error("{0}")]
     Sandbox(#[from] SandboxError),
-    /// A step that the repository does not have.
+    /// The repository has no such section.
     #[error(
-        "there is no {0} in the repository\nhint: menace scan --json lists its sections as module:qualname"
+        "no section {0} in the repository\nhint: list sections as module:qualname with 'menace scan --json'"
     )]
     NoSection(String),
-    /// A step that cannot be called.
+    /// The section cannot be called.
     #[error("{section} cannot be called: {reason}")]
     NotCallable {
-        /// The step.
+        /// Section of the step.
         section: String,
-        /// Why.
+        /// Reason.
         reason: String,
     },
 }
 
-/// What workflows are made with.
+/// Inputs of workflow simulations.
 pub struct Simulation<'a> {
-    /// Who makes the calls.
+    /// Executor of the calls.
     pub executor: &'a Arc<dyn Execute>,
     /// All sections of the repository, described.
     pub targets: &'a [Target],
-    /// Objects that could be made.
+    /// Recipes of objects that could be constructed.
     pub owners: &'a Owners,
-    /// What all chance comes from.
+    /// Seed of every random choice.
     pub seed: u64,
-    /// How often a workflow is made in each cell.
+    /// Number of executions in each cell.
     pub times: usize,
-    /// How long one time may take.
+    /// Timeout of one execution.
     pub timeout: Duration,
-    /// What steps find.
+    /// Files and environment variables of the steps.
     pub fixtures: &'a Fixtures,
-    /// An attempt to reach the network is refused, unless a rule answers it.
+    /// Refuse network access, unless a mock rule answers it.
     pub safe_mode: bool,
-    /// Rules that answer instead of an upstream that is only plausible.
+    /// Mock rules that take precedence over plausible responses.
     pub network_mocks: Option<Mocks>,
 }
 
 impl Simulation<'_> {
-    /// Makes a workflow under these circumstances.
+    /// Executes a workflow under a stress profile.
     pub async fn cell(
         &self,
         steps: &[String],
-        circumstances: &Circumstances,
+        profile: &Circumstances,
         mode: Mode,
     ) -> Result<WorkflowCell, WorkflowError> {
         let constructors = Constructors::of(self.targets);
         let mut under_way = JoinSet::new();
         for draw in 0..self.times {
-            let calls = self.calls(steps, circumstances, draw, &constructors)?;
-            let spec = self.spec(&calls, circumstances, mode, draw);
+            let calls = self.calls(steps, profile, draw, &constructors)?;
+            let spec = self.spec(&calls, profile, mode, draw);
             let executor = Arc::clone(self.executor);
             under_way.spawn(async move { (draw, calls, executor.execute(&spec).await) });
         }
         let mut times = Vec::new();
         while let Some(finished) = under_way.join_next().await {
-            let (draw, calls, raw) =
-                finished.map_err(|error| SandboxError::Protocol(format!("a call was lost: {error}")))?;
+            let (draw, calls, raw) = finished
+                .map_err(|error| SandboxError::Protocol(format!("a workflow task failed: {error}")))?;
             times.push((draw, time(&raw?, &calls)));
         }
         times.sort_by_key(|(draw, _)| *draw);
         let times: Vec<Time> = times.into_iter().map(|(_, time)| time).collect();
-        Ok(WorkflowCell::of(&circumstances.scenario, steps, &times, None))
+        Ok(WorkflowCell::of(&profile.scenario, steps, &times, None))
     }
 
     fn calls(
         &self,
         steps: &[String],
-        circumstances: &Circumstances,
+        profile: &Circumstances,
         draw: usize,
         constructors: &Constructors,
     ) -> Result<Vec<Call>, WorkflowError> {
@@ -116,57 +116,57 @@ impl Simulation<'_> {
             let refused = |reason: String| WorkflowError::NotCallable { section: step.clone(), reason };
             let described = match &target.described {
                 Some(Described::Missing { missing }) => return Err(refused(missing.clone())),
-                None => return Err(refused("nobody has asked what it takes".into())),
+                None => return Err(refused("not described by the harness".into())),
                 Some(described) => described,
             };
             let made = |strategy: Strategy| {
                 let purpose = [step.as_str(), strategy.name_of_chance(), &draw.to_string()];
-                let mut chance = Chance::new(self.seed, &purpose);
-                let how = (strategy, circumstances.drift);
+                let mut random = Chance::new(self.seed, &purpose);
+                let how = (strategy, profile.drift);
                 stub(
                     &target.section,
                     described,
                     how,
                     (Source::Smart, draw, draw),
-                    &mut chance,
+                    &mut random,
                     constructors,
                     self.owners,
                 )
             };
-            // A step for which there is nothing hostile has ordinary arguments.
-            let stub = match made(circumstances.strategy).map_err(refused)? {
+            // A step without hostile input gets ordinary arguments.
+            let stub = match made(profile.strategy).map_err(refused)? {
                 Some(stub) => Some(stub),
                 None => made(Strategy::Typical).map_err(refused)?,
             };
             let mut stub = stub.unwrap_or_default();
-            // What the same arguments do before they drift is in the row of the baseline.
+            // The outcome of the same arguments before they drift is in the row of the baseline.
             stub.is_doubtful &= stub.drifted == 0;
-            Ok(Call::new(target, circumstances, stub, 0, self.timeout))
+            Ok(Call::new(target, profile, stub, 0, self.timeout))
         };
         steps.iter().map(call).collect()
     }
 
-    fn spec(&self, calls: &[Call], circumstances: &Circumstances, mode: Mode, draw: usize) -> CallSpec {
+    fn spec(&self, calls: &[Call], profile: &Circumstances, mode: Mode, draw: usize) -> CallSpec {
         let request = json!({
             "kind": "workflow",
             "steps": calls.iter().map(Call::request).collect::<Vec<Value>>(),
             "seed": draw,
             "off": mode == Mode::Off,
             "fixtures": self.fixtures,
-            // Where rules answer, the network refuses what has none.
+            // With mock rules, the network itself refuses requests that match none.
             "safe_mode": self.safe_mode && self.network_mocks.is_none(),
         });
-        let (world, needs_world) = self.world(calls, circumstances, draw);
+        let (world, needs_world) = self.world(calls, profile, draw);
         CallSpec::new(request)
-            .timeout(circumstances.timeout(self.timeout))
-            .limits(circumstances.limits)
+            .timeout(profile.timeout(self.timeout))
+            .limits(profile.limits)
             .world(world, needs_world)
     }
 }
 
 impl Simulation<'_> {
-    /// The world of all steps together: one upstream has the fields that any of them reads.
-    fn world(&self, calls: &[Call], circumstances: &Circumstances, draw: usize) -> (World, bool) {
+    /// The environment of all steps together: the mocked upstream has the fields that any of them reads.
+    fn world(&self, calls: &[Call], profile: &Circumstances, draw: usize) -> (World, bool) {
         let Some(first) = calls.first() else { return (World::default(), false) };
         let reads = calls.iter().flat_map(|call| call.reads.iter().cloned()).collect();
         let mut world = world_of(&Call { reads, seed: draw as u64, ..first.clone() });
@@ -175,7 +175,7 @@ impl Simulation<'_> {
             (Some(mocks), is_safe) => {
                 let disturbed = network.mocks.take().unwrap_or_default();
                 let fallback = if is_safe { mocks.fallback } else { disturbed.fallback };
-                // What goes wrong comes before what would answer.
+                // Faults come before responses.
                 let rules = disturbed.rules.into_iter().chain(mocks.rules.iter().cloned()).collect();
                 network.mocks =
                     Some(Mocks { rules, fallback, drift: disturbed.drift, fields: disturbed.fields });
@@ -183,7 +183,7 @@ impl Simulation<'_> {
             (None, true) => world.network = None,
             (None, false) => {}
         }
-        let needs_world = calls.iter().any(|call| call.needs_world) || circumstances.upstream.is_some();
+        let needs_world = calls.iter().any(|call| call.needs_world) || profile.upstream.is_some();
         (world, needs_world)
     }
 }
@@ -200,12 +200,12 @@ fn time(raw: &RawOutcome, calls: &[Call]) -> Time {
             peak_bytes: answer["peak_bytes"].as_u64(),
         })
         .collect();
-    // What was done to one step was done to the workflow.
+    // A fault that fired in one step counts for the whole workflow.
     let is_bad = |step: &&StepSeen| !matches!(step.verdict.kind, OutcomeKind::Ok | OutcomeKind::Void);
     let is_well = |step: &StepSeen| step.verdict.kind == OutcomeKind::Ok;
     let void = steps.first().filter(|_| !steps.iter().any(is_well));
     let verdict = match (steps.iter().find(is_bad).or(void), calls.first()) {
-        // Without an answer the process itself has ended.
+        // Without an answer, the process itself has ended.
         (None, Some(call)) if answered.is_empty() => judge(raw, call),
         (Some(step), _) => step.verdict.clone(),
         (None, _) => Verdict { kind: OutcomeKind::Ok, facts: None, reason: None, value: None },

@@ -1,4 +1,4 @@
-//! Finds the container of a sandbox that an earlier process made.
+//! Lookup of the container of a sandbox that an earlier process created.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,10 +13,10 @@ use super::handle::Handle;
 use super::labels::{OWNER, SANDBOX, filter};
 use crate::SandboxError;
 
-/// What all containers of ours are called first.
+/// Name prefix of menace's containers.
 const PREFIX: &str = "menace-";
 
-/// The name of the container of a sandbox, with the moment since which its files have changed.
+/// Container name of a sandbox, with the time at which its host files had been copied.
 pub(super) fn name_of(id: &str, since: Option<i128>) -> String {
     match since {
         None => format!("{PREFIX}{id}"),
@@ -24,18 +24,18 @@ pub(super) fn name_of(id: &str, since: Option<i128>) -> String {
     }
 }
 
-fn since_of(name: &str) -> Option<i128> {
+fn parse_since(name: &str) -> Option<i128> {
     name.rsplit_once('.')?.1.parse().ok()
 }
 
-/// The container of a sandbox of this owner, in whatever state it is, and the moment in its name. Nothing if there is none.
+/// Finds the container of a sandbox of this owner, in any state, with the time in its name. `None` if there is none.
 pub(super) async fn find(
     engine: &Arc<Engine>,
     owner: &str,
     id: &str,
     spec: &SandboxSpec,
 ) -> Result<Option<(Handle, ContainerInspectResponse, Option<i128>)>, SandboxError> {
-    let failed = |error| engine.failed("look for a container", error);
+    let failed = |error| engine.failed("find a container", error);
     let options = ListContainersOptions {
         all: true,
         filters: Some(filter(SANDBOX, id)),
@@ -49,7 +49,7 @@ pub(super) async fn find(
     let Some(container) = ours.and_then(|container| container.id) else { return Ok(None) };
     let inspected = engine.docker.inspect_container(&container, None).await.map_err(failed)?;
     let state = inspected.state.clone().unwrap_or_default();
-    let since = inspected.name.as_deref().and_then(since_of);
+    let since = inspected.name.as_deref().and_then(parse_since);
     let handle = Handle {
         engine: Arc::clone(engine),
         id: id.to_owned(),
@@ -66,11 +66,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_moment_is_found_in_the_name() {
+    fn the_copy_time_round_trips_through_the_name() {
         assert_eq!(
-            since_of(&name_of("sb-1", Some(1_700_000_000_123_456_789))),
+            parse_since(&name_of("sb-1", Some(1_700_000_000_123_456_789))),
             Some(1_700_000_000_123_456_789)
         );
-        assert_eq!(since_of(&name_of("sb-1", None)), None);
+        assert_eq!(parse_since(&name_of("sb-1", None)), None);
     }
 }

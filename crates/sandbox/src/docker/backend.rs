@@ -1,11 +1,11 @@
-//! Makes sandboxes of containers.
+//! Docker backend: sandboxes in containers.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use menace_inside::protocol::Order;
+use menace_guest::protocol::Order;
 use menace_model::sandbox::{Capabilities, SandboxSpec};
 
 use super::adopt;
@@ -21,11 +21,11 @@ use super::work::{ask, unpack};
 use crate::environment::{BaseEnvironment, PATH};
 use crate::{Backend, Sandbox, SandboxError, Snapshot};
 
-/// The program inside is one of this machine.
+/// Architecture of the embedded guest program.
 const ARCHITECTURE: &str = std::env::consts::ARCH;
 
-/// A machine as its kernel calls it. Docker says `x86_64`, Podman `amd64`.
-fn kernels_name(architecture: &str) -> &str {
+/// Kernel name of an architecture. Docker reports `x86_64`, Podman `amd64`.
+fn kernel_architecture(architecture: &str) -> &str {
     match architecture {
         "amd64" => "x86_64",
         "arm64" => "aarch64",
@@ -33,23 +33,23 @@ fn kernels_name(architecture: &str) -> &str {
     }
 }
 
-/// Containers of one engine.
+/// Backend that runs sandboxes as containers of one engine.
 pub struct DockerBackend {
     maker: Maker,
     pool: Option<Arc<Pool>>,
 }
 
 impl DockerBackend {
-    /// Connects to an engine. It is an error if none answers, or if it cannot run what menace brings.
+    /// Connects to an engine. Fails if it does not answer or cannot run menace's guest program.
     pub async fn connect(options: &DockerOptions) -> Result<Self, SandboxError> {
         let engine = Engine::connect(options).await?;
         let architecture = engine.info.architecture.clone().unwrap_or_default();
-        if kernels_name(&architecture) != ARCHITECTURE {
+        if kernel_architecture(&architecture) != ARCHITECTURE {
             return Err(SandboxError::Refused {
                 problem: format!(
-                    "the engine's machine is {architecture}, and menace was built for {ARCHITECTURE}"
+                    "the engine runs on {architecture}, but menace was built for {ARCHITECTURE}"
                 ),
-                hint: "use a menace that was built for the engine's machine".into(),
+                hint: "use a menace binary for the engine's architecture".into(),
             });
         }
         let janitor = Janitor::start(options)?;
@@ -62,7 +62,7 @@ impl DockerBackend {
         Ok(Self { maker, pool: None })
     }
 
-    /// The same, with containers that wait. What earlier processes of this owner have left is removed first.
+    /// Connects to an engine and opens a pool of warm containers. Stale containers of this owner are removed first.
     pub async fn connect_with_pool(
         options: &DockerOptions,
         pool: PoolOptions,
@@ -157,9 +157,9 @@ async fn restore(sandbox: &DockerSandbox, snapshot: &Snapshot) -> Result<(), San
     unpack(&sandbox.handle, root, &mut Blocking(archive)).await.map(drop)
 }
 
-/// The standard variables, with those of an image where they are its own.
-fn environment(of_image: &[String]) -> BaseEnvironment {
-    let mut variables: BTreeMap<String, String> = of_image
+/// Standard variables plus those that the image defines.
+fn environment(image_variables: &[String]) -> BaseEnvironment {
+    let mut variables: BTreeMap<String, String> = image_variables
         .iter()
         .filter_map(|variable| variable.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -170,11 +170,11 @@ fn environment(of_image: &[String]) -> BaseEnvironment {
 
 #[cfg(test)]
 mod tests {
-    use super::kernels_name;
+    use super::kernel_architecture;
 
     #[test]
-    fn an_engine_may_call_a_machine_as_go_does() {
-        assert_eq!([kernels_name("amd64"), kernels_name("arm64")], ["x86_64", "aarch64"]);
-        assert_eq!([kernels_name("x86_64"), kernels_name("riscv64")], ["x86_64", "riscv64"]);
+    fn architecture_names_of_go_are_recognised() {
+        assert_eq!([kernel_architecture("amd64"), kernel_architecture("arm64")], ["x86_64", "aarch64"]);
+        assert_eq!([kernel_architecture("x86_64"), kernel_architecture("riscv64")], ["x86_64", "riscv64"]);
     }
 }

@@ -1,5 +1,4 @@
-//! Files of ours as streams. What is written to them goes to the page cache and what is read comes from it, so that nobody
-//! waits for long.
+//! Local files as async streams. Reads and writes are synchronous, but hit the page cache and therefore return quickly.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -8,7 +7,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A file as a stream.
+/// File as an async stream with synchronous I/O.
 pub(super) struct Blocking(pub(super) File);
 
 impl AsyncRead for Blocking {

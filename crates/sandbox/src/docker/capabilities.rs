@@ -1,4 +1,4 @@
-//! What sandboxes of an engine can do.
+//! Capabilities of Docker sandboxes.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use menace_model::sandbox::{Capabilities, Controller, Limits, PauseMethod, User}
 
 use super::engine::Engine;
 
-/// What this engine can do.
+/// Capabilities of sandboxes on this engine.
 pub(super) fn capabilities(engine: &Engine) -> Capabilities {
     Capabilities {
         backend: "docker".into(),
@@ -30,12 +30,13 @@ pub(super) fn capabilities(engine: &Engine) -> Capabilities {
     }
 }
 
-/// Whether what this user writes inside is written as the caller, who has no other files to share.
+/// Whether files written by this user in the container belong to the caller on the host. Only then can host directories
+/// be shared for writing.
 pub(super) fn can_write_as(engine: &Engine, user: User) -> bool {
     engine.is_local() && !engine.maps_users() && rustix::process::geteuid().as_raw() == user.uid
 }
 
-/// What of the controllers keeps a limit of this sandbox.
+/// Controllers that enforce a limit of this sandbox.
 pub(super) fn in_use(engine: &Engine, limits: &Limits) -> BTreeMap<Controller, String> {
     let mut used = controllers(engine);
     used.retain(|controller, _| match controller {

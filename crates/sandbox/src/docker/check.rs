@@ -1,4 +1,5 @@
-//! Refuses what containers cannot be, before anything is made: what was asked for is kept or an error, never left out.
+//! Validation of specs for containers before anything is created: a requested property is honoured or an error, never
+//! ignored.
 
 use std::path::Path;
 
@@ -10,18 +11,18 @@ use super::engine::Engine;
 use crate::SandboxError;
 use crate::native::paths::make_absolute;
 
-/// Places that belong to the programs of a sandbox, or to us.
+/// Mount targets reserved for the sandbox's programs or for menace.
 const RESERVED: [&str; 4] = ["/tmp", "/var/tmp", "/.menace", "/dev/shm"];
 
-/// The least that a container and our program in it can do with.
+/// Smallest memory limit with which a container and the guest program can run.
 const SMALLEST_MEMORY: u64 = 16 << 20;
 
-/// Makes the paths of a spec absolute, and refuses what this engine cannot do.
+/// Makes the paths of a spec absolute and rejects what this engine does not support.
 pub(super) fn check(spec: &mut SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
     make_absolute(spec)?;
     network(&spec.network)?;
     if !spec.faults.is_empty() {
-        return refuse("containers cannot make system calls go wrong", "use the native backend");
+        return refuse("containers do not support system call faults", "use the native backend");
     }
     user(spec.user, engine)?;
     workspace(spec, engine)?;
@@ -32,18 +33,17 @@ pub(super) fn check(spec: &mut SandboxSpec, engine: &Engine) -> Result<(), Sandb
 fn network(network: &Network) -> Result<(), SandboxError> {
     match network {
         Network::None => Ok(()),
-        Network::Managed(_) => refuse(
-            "containers cannot have a network whose every packet is seen",
-            "use the native backend, or no network",
-        ),
+        Network::Managed(_) => {
+            refuse("containers do not support managed networks", "use the native backend, or no network")
+        }
     }
 }
 
-/// Outside nobody is to be more than an ordinary user.
+/// Rejects users that would be root on the engine's host.
 fn user(user: User, engine: &Engine) -> Result<(), SandboxError> {
     if (user.uid == 0 || user.gid == 0) && !engine.maps_users() {
         return refuse(
-            "root inside would be root of the engine's host",
+            "root in the container would be root on the engine's host",
             "start dockerd with --userns-remap, or choose another user",
         );
     }
@@ -60,16 +60,16 @@ fn workspace(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
 fn shared(path: &Path, spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
     if spec.limits.disk.is_some() {
         return refuse(
-            &format!("no limit holds for what is written to {} itself", path.display()),
-            "leave the limit on the disk out, or use a copy-on-write workspace",
+            &format!("a disk limit cannot be enforced for writes to {}", path.display()),
+            "remove the disk limit, or use a copy-on-write workspace",
         );
     }
     if can_write_as(engine, spec.user) {
         return Ok(());
     }
     refuse(
-        &format!("user {} inside could not write to {} as you", spec.user.uid, path.display()),
-        "use a copy-on-write workspace, or run the commands with your own user id on an engine of this machine that does not \
+        &format!("files that user {} writes to {} would not belong to you", spec.user.uid, path.display()),
+        "use a copy-on-write workspace, or run commands with your own user id on a local engine that does not \
          map users",
     )
 }
@@ -78,14 +78,14 @@ fn mounts(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
     for mount in &spec.mounts {
         if !engine.is_local() {
             return refuse(
-                &format!("{} is not on the machine of the engine", mount.source.display()),
-                "put the files into the sandbox instead of mounting them",
+                &format!("cannot mount {}: the engine runs on another machine", mount.source.display()),
+                "upload the files into the sandbox instead",
             );
         }
         if RESERVED.iter().any(|reserved| mount.target.starts_with(reserved)) {
             return refuse(
-                &format!("cannot mount at {}, which is the sandbox's own", mount.target.display()),
-                "choose another place inside, such as /data",
+                &format!("cannot mount at {}: the path is reserved", mount.target.display()),
+                "choose another mount point, such as /data",
             );
         }
         if mount.access == Access::ReadWrite {
@@ -95,27 +95,27 @@ fn mounts(spec: &SandboxSpec, engine: &Engine) -> Result<(), SandboxError> {
     Ok(())
 }
 
-/// Refuses limits that the engine's host cannot keep.
+/// Rejects limits that the engine's host cannot enforce.
 pub(super) fn limits(limits: &Limits, engine: &Engine) -> Result<(), SandboxError> {
-    let kept = capabilities(engine).controllers;
-    for (controller, is_asked_for) in [
+    let controllers = capabilities(engine).controllers;
+    for (controller, is_requested) in [
         (Controller::Memory, limits.memory.is_some()),
         (Controller::Cpu, limits.cpus.is_some()),
         (Controller::Pids, limits.pids.is_some()),
     ] {
-        if is_asked_for && !kept.contains_key(&controller) {
+        if is_requested && !controllers.contains_key(&controller) {
             return refuse(
-                &format!("the engine cannot keep a limit on {controller:?}"),
-                "docker info says what its host lacks",
+                &format!("the engine cannot enforce a {controller:?} limit"),
+                "'docker info' shows what its host lacks",
             );
         }
     }
     let memory = limits.effective_memory();
     let most = engine.info.mem_total.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(u64::MAX);
-    if memory < SMALLEST_MEMORY || limits.memory.is_some_and(|asked| asked > most) {
+    if memory < SMALLEST_MEMORY || limits.memory.is_some_and(|requested| requested > most) {
         return refuse(
-            &format!("a memory limit of {} MiB cannot be kept", memory >> 20),
-            &format!("ask for {} to {} MiB", SMALLEST_MEMORY >> 20, most >> 20),
+            &format!("a memory limit of {} MiB cannot be enforced", memory >> 20),
+            &format!("request {} to {} MiB", SMALLEST_MEMORY >> 20, most >> 20),
         );
     }
     if let Some(disk) = limits.disk
@@ -123,22 +123,22 @@ pub(super) fn limits(limits: &Limits, engine: &Engine) -> Result<(), SandboxErro
     {
         return refuse(
             &format!(
-                "a disk of {} KiB does not fit: its files are in {} MiB of memory",
+                "a disk of {} KiB does not fit into {} MiB of memory, where its files are stored",
                 disk >> 10,
                 memory >> 20
             ),
-            "ask for at least 64k, and for more memory than that",
+            "request at least 64k of disk, and more memory than disk",
         );
     }
     let cores = engine.info.ncpu.unwrap_or(i64::MAX) as f64;
     if limits.cpus.is_some_and(|cpus| !(0.01..=cores).contains(&cpus)) {
-        return refuse("that share of the processors cannot be given", &format!("ask for 0.01 to {cores}"));
+        return refuse("the requested CPU share is out of range", &format!("request 0.01 to {cores} CPUs"));
     }
-    // The first process and the leader of a command are ours.
+    // The init process and the leader of a command belong to menace.
     if limits.effective_pids() < 4 || limits.open_files < 16 {
         return refuse(
-            "so few processes or open files are too few to start anything",
-            "ask for at least 4 processes and 16 open files",
+            "the limits on processes or open files are too low to start a command",
+            "request at least 4 processes and 16 open files",
         );
     }
     Ok(())

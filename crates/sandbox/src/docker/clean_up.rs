@@ -1,4 +1,4 @@
-//! Removes what nobody needs any more of what an owner has made.
+//! Clean-up of an owner's stale Docker resources.
 
 use std::collections::BTreeSet;
 
@@ -11,45 +11,45 @@ use super::labels::{OWNER, Stale, filter};
 use super::options::DockerOptions;
 use crate::SandboxError;
 
-/// What was removed, or could be, by the names that the engine has for it.
+/// Docker resources that were or could be removed, by their ids in the engine.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CleanUp {
-    /// Containers.
+    /// Container ids.
     pub containers: Vec<String>,
-    /// Volumes.
+    /// Volume names.
     pub volumes: Vec<String>,
-    /// Networks.
+    /// Network ids.
     pub networks: Vec<String>,
-    /// What could not be removed, and why.
+    /// Failed removals with their reasons.
     pub problems: Vec<String>,
 }
 
-/// Removes what belongs to the owner of the options and was made by processes that are gone, but for sandboxes that somebody
-/// wants to keep, to take them over. What has not both labels of ours is not touched.
+/// Removes resources of the owner in the options that ended processes created, except the sandboxes in `keep`, which
+/// are to be adopted. Resources without both of menace's labels are not touched.
 pub async fn clean_up(options: &DockerOptions, keep: &BTreeSet<String>) -> Result<CleanUp, SandboxError> {
     let engine = Engine::connect(options).await?;
-    let nobody = BTreeSet::new();
-    let stale = Stale { owner: &options.owner, keep, listed: &nobody, lifetime: None };
+    let unlisted = BTreeSet::new();
+    let stale = Stale { owner: &options.owner, keep, listed: &unlisted, lifetime: None };
     remove_stale(&engine, &stale).await
 }
 
-/// What there is of an owner: what [`clean_up`] would remove, and what it would leave.
+/// Resources of an owner: those that [`clean_up`] would remove, and those that it would leave.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Inventory {
-    /// What would be removed.
+    /// Resources that would be removed.
     pub stale: CleanUp,
-    /// What would stay.
+    /// Resources that would stay.
     pub in_use: CleanUp,
 }
 
-/// Looks at what there is, and removes nothing.
+/// Lists the resources of an owner without removing any.
 pub async fn look_around(
     options: &DockerOptions,
     keep: &BTreeSet<String>,
 ) -> Result<Inventory, SandboxError> {
     let engine = Engine::connect(options).await?;
-    let nobody = BTreeSet::new();
-    let stale = Stale { owner: &options.owner, keep, listed: &nobody, lifetime: None };
+    let unlisted = BTreeSet::new();
+    let stale = Stale { owner: &options.owner, keep, listed: &unlisted, lifetime: None };
     let mut found = Inventory::default();
     for (kind, name, is_stale) in list(&engine, &stale).await? {
         let side = if is_stale { &mut found.stale } else { &mut found.in_use };
@@ -58,7 +58,7 @@ pub async fn look_around(
     Ok(found)
 }
 
-/// Removes what is stale. One thing that cannot be removed does not keep others.
+/// Removes stale resources. A failed removal does not prevent the others.
 pub(super) async fn remove_stale(engine: &Engine, stale: &Stale<'_>) -> Result<CleanUp, SandboxError> {
     let mut done = CleanUp::default();
     for (kind, name, is_stale) in list(engine, stale).await? {
@@ -90,9 +90,9 @@ impl CleanUp {
     }
 }
 
-/// Everything of an owner, with whether it is stale; containers first, because they hold the others.
+/// Lists all resources of an owner with whether they are stale; containers first, because they hold the others.
 async fn list(engine: &Engine, stale: &Stale<'_>) -> Result<Vec<(Kind, String, bool)>, SandboxError> {
-    let failed = |error| engine.failed("list what was left behind", error);
+    let failed = |error| engine.failed("list stale resources", error);
     let filters = Some(filter(OWNER, stale.owner));
     let mut found = Vec::new();
     let containers =
@@ -126,5 +126,5 @@ async fn remove(engine: &Engine, kind: Kind, name: &str) -> Result<(), SandboxEr
             result => result,
         },
     };
-    removed.map_err(|error| engine.failed("remove what was left behind", error))
+    removed.map_err(|error| engine.failed("remove a stale resource", error))
 }

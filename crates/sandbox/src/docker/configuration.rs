@@ -1,4 +1,4 @@
-//! From a spec to what the engine is asked for.
+//! Translation of a spec into the engine's container configuration.
 
 use std::collections::HashMap;
 
@@ -6,22 +6,22 @@ use bollard::models::{
     ContainerCreateBody, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig, Mount,
     MountBindOptions, MountBindOptionsPropagationEnum, MountType, MountVolumeOptions, ResourcesUlimits,
 };
-use menace_inside::protocol::{FIRST, PLACE};
+use menace_guest::protocol::{FIRST, PLACE};
 use menace_model::sandbox::{Access, Limits, SandboxSpec, User, WORKSPACE, Workspace};
 
-/// The directory of our program inside.
+/// Directory of the guest program in the container.
 pub(super) const OURS: &str = "/.menace";
 
-/// Where its files are, outside of the container's own layer.
+/// Volumes of a container, outside of its own layer.
 pub(super) struct Volumes {
-    /// For `/workspace`.
+    /// Volume for `/workspace`.
     pub(super) workspace: Option<String>,
-    /// For our program, where nothing can be put into the layer.
+    /// Volume for the guest program, if the layer is read-only.
     pub(super) ours: Option<String>,
 }
 
 impl Volumes {
-    /// Those that a sandbox needs, by their names.
+    /// Names of the volumes that a sandbox needs.
     pub(super) fn of(spec: &SandboxSpec, id: &str) -> Self {
         let has_volume = !matches!(spec.workspace, Workspace::ReadWrite(_)) && spec.limits.disk.is_none();
         Self {
@@ -41,17 +41,18 @@ impl Volumes {
     }
 }
 
-/// The engine has no limit for what is written to a container's layer. Where one is asked for, nothing can be written there.
+/// Whether the root is read-only. The engine cannot limit writes to a container's layer, so a disk limit makes the
+/// layer read-only.
 pub(super) fn is_read_only(spec: &SandboxSpec) -> bool {
     spec.read_only_root || spec.limits.disk.is_some()
 }
 
-/// As the engine writes users.
+/// User in the engine's notation.
 pub(super) fn user_text(user: User) -> String {
     format!("{}:{}", user.uid, user.gid)
 }
 
-/// The container of a sandbox. `copied` is how many bytes of the host are copied into it.
+/// Configuration of a sandbox's container. `copied` is the number of bytes copied into it from the host.
 pub(super) fn container(
     spec: &SandboxSpec,
     image: &str,
@@ -77,17 +78,17 @@ fn host_config(spec: &SandboxSpec, volumes: &Volumes, copied: u64) -> HostConfig
     let memory = i64::try_from(limits.effective_memory()).ok();
     HostConfig {
         memory,
-        // As much together with swap: there is none.
+        // The same limit for memory plus swap means no swap.
         memory_swap: memory,
         nano_cpus: limits.cpus.map(nano_cpus),
         pids_limit: i64::try_from(limits.effective_pids() + OUR_PROCESSES).ok(),
         ulimits: Some(vec![
             ulimit("nofile", limits.open_files),
-            // With 0 a program of the host that takes cores from the kernel would still be started; with 1 it is not.
+            // With 0 the kernel would still start a core dump handler of the host; with 1 it does not.
             ulimit("core", 1),
         ]),
         network_mode: Some("none".into()),
-        // An engine lets everybody have the ports of root.
+        // By default an engine lets unprivileged users bind privileged ports.
         sysctls: Some(HashMap::from([("net.ipv4.ip_unprivileged_port_start".into(), "1024".into())])),
         ipc_mode: Some("private".into()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
@@ -98,27 +99,27 @@ fn host_config(spec: &SandboxSpec, volumes: &Volumes, copied: u64) -> HostConfig
         readonly_rootfs: Some(is_read_only(spec)),
         tmpfs: is_read_only(spec).then(|| memory_disks(spec, copied)),
         mounts: Some(mounts(spec, volumes)),
-        // Our first process reaps what others leave.
+        // The guest's init process reaps orphans.
         init: Some(false),
-        // It says nothing.
+        // The init process prints nothing.
         log_config: Some(HostConfigLogConfig { typ: Some("none".into()), config: None }),
         ..HostConfig::default()
     }
 }
 
-/// Without another word the engine adds its own seccomp profile, which refuses new namespaces and mounts to whoever has no
-/// capabilities. A kernel mounts a new /proc only for those who see all of theirs, so nothing of it is covered either
-/// (docs/design/019).
+/// Security options. By default the engine adds its own seccomp profile, which denies new namespaces and mounts to
+/// processes without capabilities. The kernel mounts a new /proc only for processes that see all of theirs, so nothing
+/// of /proc is masked either (docs/design/019).
 fn security(spec: &SandboxSpec) -> Vec<String> {
     let words = ["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined"];
     let used = if spec.isolates_others { &words[..] } else { &words[..1] };
     used.iter().map(|word| (*word).to_owned()).collect()
 }
 
-/// The first process and the leader of a command are ours and do not count.
+/// Processes of menace in a container: the init process and the leader of a command do not count.
 pub(super) const OUR_PROCESSES: u64 = 2;
 
-/// As the engine counts shares of processors.
+/// CPU share in the engine's unit.
 pub(super) fn nano_cpus(cpus: f64) -> i64 {
     #[expect(clippy::cast_possible_truncation, reason = "the number of processors was checked and is small")]
     {
@@ -126,13 +127,13 @@ pub(super) fn nano_cpus(cpus: f64) -> i64 {
     }
 }
 
-/// Disks in memory, whose sizes together are the limit: an engine knows no other quota that works everywhere.
+/// Tmpfs mounts whose sizes add up to the disk limit: engines have no other quota that works everywhere.
 fn memory_disks(spec: &SandboxSpec, copied: u64) -> HashMap<String, String> {
     let User { uid, gid } = spec.user;
     let disk = spec.limits.disk.unwrap_or_else(|| spec.limits.effective_disk());
-    let options = |size: u64, who: &str| {
-        // An empty file takes memory of the kernel that no limit in bytes counts.
-        format!("rw,exec,nosuid,nodev,size={size},nr_inodes={},{who}", size / 1024)
+    let options = |size: u64, ownership: &str| {
+        // An empty file takes kernel memory that no byte limit counts.
+        format!("rw,exec,nosuid,nodev,size={size},nr_inodes={},{ownership}", size / 1024)
     };
     let shared = options(disk / 8, "mode=1777");
     let mut disks = HashMap::from([("/dev/shm".to_owned(), shared.clone())]);
@@ -167,7 +168,7 @@ fn volume(name: &str, target: &str, access: Access) -> Mount {
         source: Some(name.to_owned()),
         target: Some(target.to_owned()),
         read_only: Some(access == Access::ReadOnly),
-        // What the image has there is not the user's.
+        // Files of the image at this path must not be copied into the volume.
         volume_options: Some(MountVolumeOptions { no_copy: Some(true), ..MountVolumeOptions::default() }),
         ..Mount::default()
     }
@@ -181,7 +182,7 @@ fn bind(source: &str, target: &str, access: Access) -> Mount {
         read_only: Some(access == Access::ReadOnly),
         bind_options: Some(MountBindOptions {
             propagation: Some(MountBindOptionsPropagationEnum::PRIVATE),
-            // What is mounted below would stay writable.
+            // Submounts would stay writable.
             non_recursive: Some(true),
             ..MountBindOptions::default()
         }),
@@ -194,10 +195,10 @@ fn ulimit(name: &str, value: u64) -> ResourcesUlimits {
     ResourcesUlimits { name: Some(name.into()), soft: value, hard: value }
 }
 
-/// What cannot be kept and was not asked for.
+/// Properties that cannot be enforced and were not requested.
 pub(super) fn left_out(limits: &Limits) -> Vec<String> {
     if limits.disk.is_some() {
         return Vec::new();
     }
-    vec!["limit the bytes of files: the engine has no quota, so without a limit that was asked for there is none".into()]
+    vec!["limit the bytes of files: the engine has no quota, so only a requested limit is enforced".into()]
 }

@@ -1,20 +1,20 @@
-//! A connection to a program inside, through our program beside it.
+//! Connection to a program in a container, relayed by the guest program.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use menace_inside::protocol::{Kind, Order, Report};
+use menace_guest::protocol::{Kind, Order, Report};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf};
 
 use super::handle::Handle;
 use super::link::{Link, ToInside, wrong};
 use crate::SandboxError;
 
-/// How much is passed on at once.
+/// Bytes per message.
 const CHUNK: usize = 32 << 10;
 
-/// Connects to a port of the loopback interface inside.
+/// Connects to a port of the container's loopback interface.
 pub(super) async fn connect(handle: &Arc<Handle>, port: u16) -> Result<DuplexStream, SandboxError> {
     let mut link = Link::open(handle, &Order::Connect { port }).await?;
     match link.report("connect to a port of", Path::new("/"), &mut Vec::new()).await? {
@@ -22,14 +22,15 @@ pub(super) async fn connect(handle: &Arc<Handle>, port: u16) -> Result<DuplexStr
         Report::NotStarted { errno, .. } => {
             return Err(SandboxError::Port { port, source: io::Error::from_raw_os_error(errno) });
         }
-        other => return Err(wrong(&format!("{other:?} instead of a connection"))),
+        other => return Err(wrong(&format!("{other:?} in place of a connection"))),
     }
     let (ours, theirs) = tokio::io::duplex(CHUNK);
     tokio::spawn(pass_on(link, theirs));
     Ok(ours)
 }
 
-/// Passes on until the program inside has no more to say, or nobody here listens. When this ends, so does our program inside.
+/// Relays data until the program in the container closes its side or the caller stops reading. When this ends, so does
+/// the guest program.
 async fn pass_on(mut link: Link, stream: DuplexStream) {
     let (from_caller, mut to_caller) = tokio::io::split(stream);
     let sending = tokio::spawn(send(from_caller, link.to.clone()));

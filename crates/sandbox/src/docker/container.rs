@@ -1,4 +1,4 @@
-//! Makes the container of a sandbox: nothing of it is left if that fails.
+//! Creation of the container of a sandbox; on failure nothing is left behind.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use bollard::models::{ContainerCreateBody, HostConfig, VolumeCreateRequest};
 use bollard::query_parameters::{
     CreateContainerOptions, RenameContainerOptions, StartContainerOptions, UploadToContainerOptions,
 };
-use menace_inside::protocol::PLACE;
+use menace_guest::protocol::PLACE;
 use menace_model::sandbox::{Access, SandboxSpec, User, WORKSPACE, Workspace};
 
 use super::adopt::name_of;
@@ -23,10 +23,10 @@ use super::work::unpack;
 use super::{check, host_files};
 use crate::SandboxError;
 
-/// Our program, which needs nothing of an image.
-const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/menace-inside"));
+/// The guest program, which depends on nothing in an image.
+const PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/menace-guest"));
 
-/// What containers are made with.
+/// Factory of containers.
 #[derive(Clone)]
 pub(super) struct Maker {
     pub(super) engine: Arc<Engine>,
@@ -35,24 +35,24 @@ pub(super) struct Maker {
     pub(super) default_image: String,
 }
 
-/// An image as the engine knows it now.
+/// Image as the engine currently resolves it.
 #[derive(Debug, Clone)]
 pub(super) struct Image {
     pub(super) name: String,
-    /// What the name stands for. It can stand for something else later.
+    /// Id that the name resolves to at present; it can change later.
     pub(super) id: String,
-    /// Its variables for programs.
+    /// Environment variables that the image defines.
     pub(super) environment: Vec<String>,
 }
 
-/// A container that runs.
+/// Running container.
 pub(super) struct Made {
     pub(super) handle: Arc<Handle>,
-    /// When all files of the host had been copied into it.
+    /// Time at which all host files had been copied into it.
     pub(super) since: Option<i128>,
 }
 
-/// Removes what was made so far if nobody waits for it any more.
+/// Removes a partly created container if its creation is cancelled.
 struct Unfinished<'a> {
     janitor: &'a Janitor,
     id: &'a str,
@@ -68,13 +68,13 @@ impl Drop for Unfinished<'_> {
 }
 
 impl Maker {
-    /// Makes paths of a spec absolute, refuses what cannot be, and looks for its image.
+    /// Makes paths of a spec absolute, rejects unsupported properties, and resolves its image.
     pub(super) async fn check(&self, spec: &mut SandboxSpec) -> Result<Image, SandboxError> {
         check::check(spec, &self.engine)?;
         self.image(spec.image.as_deref().unwrap_or(&self.default_image)).await
     }
 
-    /// Makes a container and starts it, under an id that [`new_id`] made. The spec was checked.
+    /// Creates and starts a container under an id from [`new_id`]. The spec must have been checked.
     pub(super) async fn make(
         &self,
         spec: &SandboxSpec,
@@ -89,14 +89,14 @@ impl Maker {
         if made.is_err() {
             remove(&self.engine.docker, id)
                 .await
-                .map_err(|error| self.engine.failed("remove a container that could not be made", error))?;
+                .map_err(|error| self.engine.failed("remove a partly created container", error))?;
         }
         unfinished.is_finished = true;
         drop(unfinished);
         made
     }
 
-    /// What the name of an image stands for.
+    /// Resolves the name of an image.
     pub(super) async fn image(&self, name: &str) -> Result<Image, SandboxError> {
         match self.engine.docker.inspect_image(name).await {
             Ok(found) => Ok(Image {
@@ -106,9 +106,9 @@ impl Maker {
             }),
             Err(error) if is_missing(&error) => Err(SandboxError::Refused {
                 problem: format!("the engine has no image {name}"),
-                hint: format!("docker pull {name}, or build the image of docker/Dockerfile.sandbox"),
+                hint: format!("docker pull {name}, or build docker/Dockerfile.sandbox"),
             }),
-            Err(error) => Err(self.engine.failed("look for an image", error)),
+            Err(error) => Err(self.engine.failed("find an image", error)),
         }
     }
 
@@ -151,7 +151,7 @@ impl Maker {
         Ok(Made { handle, since })
     }
 
-    /// Copies the files of the host that a spec asks for into a container that runs already; when that was done.
+    /// Copies the host files of a spec into a running container; returns the time of completion.
     pub(super) async fn fill(
         &self,
         handle: &Arc<Handle>,
@@ -174,12 +174,13 @@ impl Maker {
                 ..VolumeCreateRequest::default()
             };
             let made = self.engine.docker.create_volume(request).await;
-            made.map_err(|error| self.engine.failed("make a volume", error))?;
+            made.map_err(|error| self.engine.failed("create a volume", error))?;
         }
         Ok(())
     }
 
-    /// Into a container whose root is read-only nothing can be put. So another one, which never runs, has its volumes first.
+    /// Fills the volumes through a second container that never runs, because nothing can be uploaded to a container
+    /// with a read-only root.
     async fn fill_volumes(
         &self,
         spec: &SandboxSpec,
@@ -208,7 +209,7 @@ impl Maker {
     async fn create(&self, name: Option<String>, body: ContainerCreateBody) -> Result<String, SandboxError> {
         let options = CreateContainerOptions { name, ..CreateContainerOptions::default() };
         let made = self.engine.docker.create_container(Some(options), body).await;
-        Ok(made.map_err(|error| self.engine.failed("make a container", error))?.id)
+        Ok(made.map_err(|error| self.engine.failed("create a container", error))?.id)
     }
 
     async fn upload(&self, container: &str, user: User) -> Result<(), SandboxError> {
@@ -216,7 +217,7 @@ impl Maker {
         let options = UploadToContainerOptions { path: "/".into(), ..UploadToContainerOptions::default() };
         let body = body_full(archive.into());
         let put = self.engine.docker.upload_to_container(container, Some(options), body).await;
-        put.map_err(|error| self.engine.failed("put our program into a container", error))
+        put.map_err(|error| self.engine.failed("upload the guest program to a container", error))
     }
 
     async fn start(&self, container: &str) -> Result<(), SandboxError> {
@@ -224,8 +225,8 @@ impl Maker {
         started.map_err(|error| self.engine.failed("start a container", error))
     }
 
-    /// Copies files of the host, and writes down when that was done: the name is all of a container that can still be
-    /// changed, and whoever takes the sandbox over needs to know.
+    /// Copies host files and stores the time of completion in the container's name: the name is the only property of a
+    /// container that can still be changed, and a process that adopts the sandbox needs the time.
     async fn copy(
         &self,
         handle: &Arc<Handle>,
@@ -239,12 +240,12 @@ impl Maker {
         let since = unpacked?;
         let options = RenameContainerOptions { name: name_of(&handle.id, Some(since)) };
         let renamed = self.engine.docker.rename_container(&handle.container, options).await;
-        renamed.map_err(|error| self.engine.failed("name a container", error))?;
+        renamed.map_err(|error| self.engine.failed("rename a container", error))?;
         Ok(since)
     }
 }
 
-/// Our program, and the places where a user can write.
+/// Archive with the guest program and the directories that the user can write to.
 fn archive(user: User) -> std::io::Result<Vec<u8>> {
     let mut builder = tar::Builder::new(Vec::with_capacity(PROGRAM.len() + (16 << 10)));
     let root = User { uid: 0, gid: 0 };
@@ -268,12 +269,12 @@ fn archive(user: User) -> std::io::Result<Vec<u8>> {
     builder.into_inner()
 }
 
-/// A name that no other sandbox has: 96 random bits.
+/// Unique sandbox id with 96 random bits.
 pub(super) fn new_id() -> String {
     let mut bytes = [0; 12];
-    // The kernel's random numbers do not block or fail after the machine has started.
+    // getrandom does not block or fail once the system has booted.
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
-        .expect("the kernel has random numbers");
+        .expect("getrandom works after boot");
     let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("sb-{digits}")
 }

@@ -1,49 +1,49 @@
-//! The standard input of a command, written without holding up what it prints.
+//! Standard input of a command, sent without blocking its output.
 
 use std::io;
 use std::sync::Arc;
 
-use menace_inside::protocol::{Kind, WINDOW};
+use menace_guest::protocol::{Kind, WINDOW};
 use tokio::io::{AsyncReadExt, DuplexStream};
 use tokio::sync::Semaphore;
 use tokio::task::AbortHandle;
 
 use super::link::ToInside;
 
-/// How much is sent at once.
+/// Bytes per message.
 const CHUNK: usize = 32 << 10;
 
-/// How much may wait here, beside what is under way.
+/// Bytes buffered locally, in addition to those in flight.
 const WAITING: usize = 64 << 10;
 
-/// Sends input as long as the command reads.
+/// Task that sends input as long as the command reads.
 pub(super) struct Feeding {
     credits: Arc<Semaphore>,
     task: AbortHandle,
 }
 
 impl Feeding {
-    /// Sends these bytes first, and then what is written to the stream that is returned, until that is dropped.
+    /// Sends these bytes first, then all bytes written to the returned stream until it is dropped.
     pub(super) fn start(to: ToInside, first: Vec<u8>) -> (Self, DuplexStream) {
         let (ours, theirs) = tokio::io::duplex(WAITING);
         let credits = Arc::new(Semaphore::new(WINDOW));
         let sending = Arc::clone(&credits);
         let task = tokio::spawn(async move {
-            // A command that does not read all of it is within its rights, and one that is gone needs nothing.
+            // A command may ignore its input, and an ended one needs none.
             drop(feed(&to, &sending, first, theirs).await);
         });
         (Self { credits, task: task.abort_handle() }, ours)
     }
 
-    /// The command has read so much.
+    /// Grants credit for bytes that the command has read.
     pub(super) fn consumed(&self, bytes: u64) {
-        // Whoever says more than was sent gets no more than was ever allowed.
+        // A guest that acknowledges more than was sent gets no more credit than the window.
         let bytes = usize::try_from(bytes).unwrap_or(WINDOW);
         let room = WINDOW.saturating_sub(self.credits.available_permits());
         self.credits.add_permits(bytes.min(room));
     }
 
-    /// The command does not read any more.
+    /// Stops sending because the command no longer reads.
     pub(super) fn end(&self) {
         self.credits.close();
         self.task.abort();

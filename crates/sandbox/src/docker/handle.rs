@@ -1,4 +1,4 @@
-//! What everything that belongs to one container shares.
+//! Shared handle of one container.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,17 +11,17 @@ use bollard::query_parameters::KillContainerOptions;
 use super::engine::{Engine, is_conflict, is_missing};
 use crate::SandboxError;
 
-/// How long processes that were killed may take to be gone.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Time that killed processes may take to disappear.
+const KILL_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// A container of ours. It outlives the sandbox where a command still has to hear of its end.
+/// Container of a sandbox. Outlives the sandbox while a command still has to be notified of its end.
 pub(super) struct Handle {
     pub(super) engine: Arc<Engine>,
-    /// The sandbox.
+    /// Id of the sandbox.
     pub(super) id: String,
-    /// The container, by the name that the engine gave it.
+    /// Id of the container in the engine.
     pub(super) container: String,
-    /// Who the commands are, as the engine writes it.
+    /// User of the commands in the engine's notation.
     pub(super) user: String,
     pub(super) is_destroyed: AtomicBool,
     pub(super) is_paused: AtomicBool,
@@ -32,7 +32,7 @@ impl Handle {
         SandboxError::Gone { id: self.id.clone() }
     }
 
-    /// Answers [`SandboxError::Gone`] after the end.
+    /// Returns [`SandboxError::Gone`] once the sandbox is destroyed.
     pub(super) fn check_alive(&self) -> Result<(), SandboxError> {
         if self.is_destroyed.load(Ordering::Acquire) { Err(self.gone()) } else { Ok(()) }
     }
@@ -41,7 +41,7 @@ impl Handle {
         self.is_paused.load(Ordering::Acquire)
     }
 
-    /// Why something could not be done with the container: it is gone, stands still, or what the engine says.
+    /// Explains a failed request: the container is gone, is paused, or the engine's own error.
     pub(super) async fn failed(&self, action: &'static str, error: Error) -> SandboxError {
         if is_missing(&error) {
             return self.gone();
@@ -55,40 +55,40 @@ impl Handle {
                 hint: "resume it first".into(),
             };
         }
-        // What the engine says about a container that ended differs with what was asked.
+        // The engine's error for an ended container differs between requests.
         match self.look().await {
             Err(gone) => gone,
             Ok(_) => self.engine.failed(action, error),
         }
     }
 
-    /// Looks at the container, which has to be there and to run.
+    /// State of the container, which must exist and run.
     pub(super) async fn look(&self) -> Result<ContainerState, SandboxError> {
         self.check_alive()?;
         let state = self.state().await?;
         if state.running == Some(true) { Ok(state) } else { Err(self.gone()) }
     }
 
-    /// Looks at the container, which has to be there.
+    /// State of the container, which must exist.
     pub(super) async fn state(&self) -> Result<ContainerState, SandboxError> {
         match self.engine.docker.inspect_container(&self.container, None).await {
             Ok(found) => found.state.ok_or_else(|| self.gone()),
             Err(error) if is_missing(&error) => Err(self.gone()),
-            Err(error) => Err(self.engine.failed("look at a container", error)),
+            Err(error) => Err(self.engine.failed("inspect a container", error)),
         }
     }
 
-    /// Has the first process kill everything else in the container, whatever state it is in.
+    /// Makes the init process kill all other processes of the container, in any state.
     pub(super) async fn kill_everything(&self) -> Result<(), SandboxError> {
-        self.tell_first_process("SIGUSR1").await
+        self.signal_init_process("SIGUSR1").await
     }
 
-    /// Has the first process wake our leaders of commands, which commands can stop.
+    /// Makes the init process continue the leaders of commands, which the commands can have stopped.
     pub(super) async fn wake_leaders(&self) -> Result<(), SandboxError> {
-        self.tell_first_process("SIGUSR2").await
+        self.signal_init_process("SIGUSR2").await
     }
 
-    async fn tell_first_process(&self, signal: &str) -> Result<(), SandboxError> {
+    async fn signal_init_process(&self, signal: &str) -> Result<(), SandboxError> {
         self.check_alive()?;
         let options = KillContainerOptions { signal: signal.into() };
         match self.engine.docker.kill_container(&self.container, Some(options)).await {
@@ -97,8 +97,8 @@ impl Handle {
         }
     }
 
-    /// Kills everything else in the container, and waits until all of it is gone. A program can hold back a signal to the first
-    /// process by sending the same without end, so it is sent until it has arrived.
+    /// Kills all other processes of the container and waits until they are gone. A program can suppress a signal to the
+    /// init process by sending the same signal continuously, so it is repeated until it has arrived.
     pub(super) async fn empty(&self) -> Result<(), SandboxError> {
         let emptied = async {
             loop {
@@ -109,12 +109,12 @@ impl Handle {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        tokio::time::timeout(PATIENCE, emptied).await.unwrap_or_else(|_| {
-            Err(SandboxError::Protocol(format!("what is in sandbox {} could not be ended", self.id)))
+        tokio::time::timeout(KILL_TIMEOUT, emptied).await.unwrap_or_else(|_| {
+            Err(SandboxError::Protocol(format!("failed to kill all processes in sandbox {}", self.id)))
         })
     }
 
-    /// Ends the container itself: there is nothing left to save.
+    /// Kills the container itself when nothing in it is still needed.
     pub(super) async fn kill_container(&self) {
         let options = KillContainerOptions { signal: "SIGKILL".into() };
         if let Err(error) = self.engine.docker.kill_container(&self.container, Some(options)).await

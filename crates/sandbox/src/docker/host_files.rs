@@ -1,4 +1,4 @@
-//! Files of the host, for a container that cannot see them.
+//! Archive of host files for a container that has no access to them.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Write};
@@ -10,7 +10,7 @@ use tokio::net::unix::pipe;
 
 use crate::SandboxError;
 
-/// What is below a directory, parents first, by their paths below it.
+/// All entries below a directory, parents first, with paths relative to it.
 pub(super) fn below(directory: &Path) -> Result<Vec<(PathBuf, Metadata)>, SandboxError> {
     let mut found = Vec::new();
     let mut pending = vec![PathBuf::new()];
@@ -26,10 +26,10 @@ pub(super) fn below(directory: &Path) -> Result<Vec<(PathBuf, Metadata)>, Sandbo
 }
 
 fn entries(directory: &Path, parent: &Path) -> Result<Vec<(PathBuf, Metadata)>, (PathBuf, io::Error)> {
-    let place = directory.join(parent);
-    let failed = |source| (place.clone(), source);
+    let path = directory.join(parent);
+    let failed = |source| (path.clone(), source);
     let mut entries = Vec::new();
-    for entry in fs::read_dir(&place).map_err(failed)? {
+    for entry in fs::read_dir(&path).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let metadata = fs::symlink_metadata(entry.path()).map_err(|source| (entry.path(), source))?;
         entries.push((parent.join(entry.file_name()), metadata));
@@ -37,13 +37,13 @@ fn entries(directory: &Path, parent: &Path) -> Result<Vec<(PathBuf, Metadata)>, 
     Ok(entries)
 }
 
-/// How many bytes the files take in a disk of memory, which has whole pages.
+/// Bytes that the files take in a tmpfs, which stores whole pages.
 pub(super) fn size(files: &[(PathBuf, Metadata)]) -> u64 {
     const PAGE: u64 = 4096;
     files.iter().map(|(_, metadata)| metadata.len().next_multiple_of(PAGE) + PAGE).sum()
 }
 
-/// An archive of these files of a directory, packed while it is read. Packing has to be waited for as well.
+/// Streams an archive of these files of a directory. The caller must also await the packing task.
 pub(super) fn packing(
     directory: PathBuf,
     files: Vec<(PathBuf, Metadata)>,
@@ -63,13 +63,13 @@ fn pack(directory: &Path, files: &[(PathBuf, Metadata)], archive: File) -> Resul
     for (path, metadata) in files {
         let kind = metadata.file_type();
         if kind.is_socket() || kind.is_fifo() || kind.is_char_device() || kind.is_block_device() {
-            tracing::debug!("{} is neither file, directory nor link, and is not copied", path.display());
+            tracing::debug!("skipping {}: not a file, directory or link", path.display());
             continue;
         }
         let from = directory.join(path);
         match builder.append_path_with_name(&from, path) {
             Ok(()) => {}
-            // Whoever reads refused something, and says so.
+            // The reader stopped because of an error that it reports itself.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => return Err(failed(&from, error)),
         }

@@ -1,4 +1,4 @@
-//! Images: built by the engine from our Dockerfile, or imported from files of this machine where no registry is in reach.
+//! Images: built by the engine from menace's Dockerfile, or imported from local files where no registry is reachable.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,23 +14,23 @@ use super::engine::Engine;
 use super::options::DockerOptions;
 use crate::SandboxError;
 
-/// What sandboxes are made of when nobody names an image.
+/// Default image of sandboxes.
 pub const DEFAULT_IMAGE: &str = "menace-sandbox:latest";
 
-/// How long an engine may take to say anything about an image.
-const PATIENCE: Duration = Duration::from_mins(30);
+/// Timeout between two progress messages of the engine about an image.
+const IMAGE_TIMEOUT: Duration = Duration::from_mins(30);
 
-/// How much of an archive is read at once.
+/// Bytes of an archive per read.
 const CHUNK: u64 = 1 << 20;
 
-/// How the default image is made.
+/// Dockerfile of the default image.
 const DOCKERFILE: &str =
     include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docker/Dockerfile.sandbox"));
 
-/// Has the engine build our image under a name, and returns what it said meanwhile. It needs a registry and a network.
+/// Makes the engine build menace's image under a name and returns the build log. Needs a registry and a network.
 pub async fn build_image(options: &DockerOptions, name: &str) -> Result<String, SandboxError> {
     let engine = Engine::connect(options).await?;
-    let docker = patient(&engine);
+    let docker = with_image_timeout(&engine);
     let context = context().map_err(SandboxError::io("pack a Dockerfile"))?;
     let build = BuildImageOptions {
         dockerfile: "Dockerfile".into(),
@@ -39,13 +39,13 @@ pub async fn build_image(options: &DockerOptions, name: &str) -> Result<String, 
         forcerm: true,
         ..BuildImageOptions::default()
     };
-    let mut said = String::new();
+    let mut log = String::new();
     let mut answers = Box::pin(docker.build_image(build, None, Some(body_full(context.into()))));
     while let Some(answer) = answers.next().await {
         let answer = answer.map_err(|error| engine.failed("build an image", error))?;
-        said.push_str(answer.stream.as_deref().unwrap_or_default());
+        log.push_str(answer.stream.as_deref().unwrap_or_default());
     }
-    Ok(said)
+    Ok(log)
 }
 
 fn context() -> io::Result<Vec<u8>> {
@@ -57,11 +57,11 @@ fn context() -> io::Result<Vec<u8>> {
     builder.into_inner()
 }
 
-/// Makes an image of a tar archive with a root directory.
+/// Creates an image from a tar archive of a root directory.
 pub async fn import_image(options: &DockerOptions, root: &Path, name: &str) -> Result<(), SandboxError> {
     let (repository, tag) = name.split_once(':').unwrap_or((name, "latest"));
     let engine = Engine::connect(options).await?;
-    let docker = patient(&engine);
+    let docker = with_image_timeout(&engine);
     let archive =
         File::open(root).map_err(|source| SandboxError::HostPath { path: root.to_owned(), source })?;
     let create = CreateImageOptions {
@@ -78,13 +78,13 @@ pub async fn import_image(options: &DockerOptions, root: &Path, name: &str) -> R
     Ok(())
 }
 
-fn patient(engine: &Engine) -> Docker {
+fn with_image_timeout(engine: &Engine) -> Docker {
     let mut docker = engine.docker.clone();
-    docker.set_timeout(PATIENCE);
+    docker.set_timeout(IMAGE_TIMEOUT);
     docker
 }
 
-/// A file as it is sent. Nobody else waits for what is read from the disk.
+/// Streams a file in chunks. The reads are synchronous; no other work of the task waits for them.
 fn chunks<T: From<Vec<u8>> + Send + 'static>(
     mut file: File,
 ) -> impl Stream<Item = io::Result<T>> + Send + 'static {

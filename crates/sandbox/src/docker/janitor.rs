@@ -1,7 +1,7 @@
-//! Removes what belongs to sandboxes, also when nobody waits for it.
+//! Removal of sandboxes' containers and volumes, also in the background.
 //!
-//! A sandbox that is dropped is removed by a thread with connections of its own: the runtime of whoever dropped it may end
-//! before the engine has answered.
+//! A dropped sandbox is removed by a thread with its own connections: the async runtime of the code that dropped it may
+//! shut down before the engine has answered.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -20,11 +20,11 @@ use super::labels::{SANDBOX, filter};
 use super::options::DockerOptions;
 use crate::SandboxError;
 
-/// How often something is tried again that somebody else is about to do, and how long in between.
+/// Number of retries of a removal that conflicts with a concurrent one, and the interval between them.
 const ATTEMPTS: u32 = 100;
-const BETWEEN: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Removes everything that has the label of a sandbox: its container and its volumes. What is not there is fine.
+/// Removes all resources with the label of a sandbox: its container and its volumes. Missing ones are not an error.
 pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), Error> {
     let options = ListContainersOptions {
         all: true,
@@ -41,21 +41,22 @@ pub(super) async fn remove(docker: &Docker, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Kills and removes a container, and waits for that.
+/// Kills and removes a container, and waits for completion.
 pub(super) async fn remove_container(docker: &Docker, container: &str) -> Result<(), Error> {
     for _ in 0..ATTEMPTS {
         let options = RemoveContainerOptions { force: true, v: true, link: false };
         match docker.remove_container(container, Some(options)).await {
             Err(error) if is_missing(&error) => return Ok(()),
-            // Somebody removes it already.
-            Err(error) if is_conflict(&error) => tokio::time::sleep(BETWEEN).await,
+            // The container is already being removed.
+            Err(error) if is_conflict(&error) => tokio::time::sleep(RETRY_INTERVAL).await,
             result => return result,
         }
     }
-    Err(never_done(container))
+    Err(still_in_use(container))
 }
 
-/// The same, when that did not work: what the engine cannot remove while it runs it may be able to remove after it was killed.
+/// Fallback after a failed `remove`: kills the sandbox's container first. The engine may be able to remove a killed
+/// container where it cannot remove a running one.
 pub(super) async fn kill_and_remove(docker: &Docker, id: &str) -> Result<(), Error> {
     let options = ListContainersOptions {
         all: true,
@@ -78,27 +79,27 @@ pub(super) async fn remove_volume(docker: &Docker, volume: &str) -> Result<(), E
         match docker.remove_volume(volume, None::<RemoveVolumeOptions>).await {
             Err(error) if is_missing(&error) => return Ok(()),
             // A container that has it is being removed.
-            Err(error) if is_conflict(&error) => tokio::time::sleep(BETWEEN).await,
+            Err(error) if is_conflict(&error) => tokio::time::sleep(RETRY_INTERVAL).await,
             result => return result,
         }
     }
-    Err(never_done(volume))
+    Err(still_in_use(volume))
 }
 
-fn never_done(what: &str) -> Error {
+fn still_in_use(what: &str) -> Error {
     Error::DockerStreamError { error: format!("{what} is in use and could not be removed") }
 }
 
-/// Removes what was dropped. It ends when it is dropped itself, after everything is removed.
+/// Background thread that removes dropped sandboxes. Dropping the janitor waits until all of them are removed.
 pub(super) struct Janitor {
     work: Mutex<Option<Sender<String>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Sandboxes that could not be removed, for whoever tries again.
+    /// Sandboxes that could not be removed, for a later retry.
     failed: Arc<Mutex<Vec<String>>>,
 }
 
 impl Janitor {
-    /// Starts one.
+    /// Starts the thread.
     pub(super) fn start(options: &DockerOptions) -> Result<Arc<Self>, SandboxError> {
         let (work, pending) = channel();
         let options = options.clone();
@@ -106,21 +107,21 @@ impl Janitor {
         let failures = Arc::clone(&failed);
         let thread = std::thread::Builder::new()
             .name("menace-janitor".into())
-            .spawn(move || work_through(&pending, &options, &failures))
+            .spawn(move || remove_pending(&pending, &options, &failures))
             .map_err(SandboxError::io("start a thread"))?;
         Ok(Arc::new(Self { work: Mutex::new(Some(work)), thread: Mutex::new(Some(thread)), failed }))
     }
 
-    /// Sandboxes that it could not remove since this was last asked.
+    /// Takes the sandboxes that could not be removed since the last call.
     pub(super) fn take_failed(&self) -> Vec<String> {
         std::mem::take(&mut self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner))
     }
 
-    /// Removes a sandbox some time soon.
+    /// Queues a sandbox for removal.
     pub(super) fn remove_later(&self, id: &str) {
         let work = self.work.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(work) = work.as_ref() {
-            // The thread lives as long as there is somebody who can send to it.
+            // The thread lives as long as the sender.
             drop(work.send(id.to_owned()));
         }
     }
@@ -131,14 +132,14 @@ impl Drop for Janitor {
         drop(self.work.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take());
         let thread = self.thread.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner).take();
         if thread.is_some_and(|thread| thread.join().is_err()) {
-            tracing::warn!("the thread that removes sandboxes has panicked");
+            tracing::warn!("the thread that removes dropped sandboxes panicked");
         }
     }
 }
 
-fn work_through(pending: &Receiver<String>, options: &DockerOptions, failures: &Mutex<Vec<String>>) {
+fn remove_pending(pending: &Receiver<String>, options: &DockerOptions, failures: &Mutex<Vec<String>>) {
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
-        tracing::warn!("nobody can remove sandboxes that are dropped: no runtime could be made");
+        tracing::warn!("dropped sandboxes are not removed: failed to create an async runtime");
         return;
     };
     for id in pending {
@@ -147,7 +148,7 @@ fn work_through(pending: &Receiver<String>, options: &DockerOptions, failures: &
             remove(&engine.docker, &id).await.map_err(|error| engine.failed("remove a container", error))
         });
         if let Err(error) = removed {
-            tracing::warn!("failed to remove sandbox {id}, which was dropped: {error}");
+            tracing::warn!("failed to remove dropped sandbox {id}: {error}");
             failures.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(id);
         }
     }

@@ -1,4 +1,4 @@
-//! What is written on everything that is made, so that it can be found again, and nothing else is ever removed.
+//! Labels of menace's Docker resources. Only labelled resources are ever removed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,18 +8,18 @@ use menace_model::sandbox::SandboxSpec;
 use crate::SandboxError;
 use crate::author::Author;
 
-/// Whose it is.
+/// Owner of the resource.
 pub(super) const OWNER: &str = "menace.owner";
-/// Which sandbox it belongs to.
+/// Sandbox of the resource.
 pub(super) const SANDBOX: &str = "menace.sandbox";
-/// Which process made it.
+/// Process that created the resource.
 const PROCESS: &str = "menace.process";
-/// When, in seconds since 1970.
+/// Creation time in seconds since 1970.
 const CREATED: &str = "menace.created";
-/// What all of ours begin with.
+/// Prefix of menace's labels.
 const PREFIX: &str = "menace.";
 
-/// The labels of everything that belongs to a sandbox.
+/// Labels of all resources of a sandbox.
 pub(super) fn labels(
     owner: &str,
     id: &str,
@@ -27,8 +27,8 @@ pub(super) fn labels(
 ) -> Result<HashMap<String, String>, SandboxError> {
     if let Some(name) = spec.labels.keys().find(|name| name.starts_with(PREFIX)) {
         return Err(SandboxError::Refused {
-            problem: format!("the label {name} is one of menace's own"),
-            hint: format!("choose a name that does not begin with {PREFIX}"),
+            problem: format!("the label {name} is reserved for menace"),
+            hint: format!("choose a name that does not start with {PREFIX}"),
         });
     }
     let mut labels: HashMap<String, String> = spec.labels.clone().into_iter().collect();
@@ -43,24 +43,25 @@ fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-/// Filters of the engine for what has a label with this value.
+/// Engine filter for resources that have a label with this value.
 pub(super) fn filter(label: &str, value: &str) -> HashMap<String, Vec<String>> {
     HashMap::from([("label".to_owned(), vec![format!("{label}={value}")])])
 }
 
-/// Tells what nobody needs any more from what somebody does.
+/// Criteria for stale resources.
 pub(super) struct Stale<'a> {
     pub(super) owner: &'a str,
-    /// Sandboxes that somebody wants, or will take over.
+    /// Sandboxes in use or to be adopted.
     pub(super) keep: &'a BTreeSet<String>,
-    /// Sandboxes that an earlier process of this data directory wrote down, and that process is gone.
+    /// Sandboxes that an earlier, ended process of this data directory recorded.
     pub(super) listed: &'a BTreeSet<String>,
-    /// At which age what this process has made and does not know any more is stale.
+    /// Age at which resources that this process created and no longer tracks are stale.
     pub(super) lifetime: Option<Duration>,
 }
 
 impl Stale<'_> {
-    /// Whether what has these labels can go. What has not both labels of ours never can.
+    /// Whether the resource with these labels is stale. Resources without both the owner and the sandbox label never
+    /// are.
     pub(super) fn is_stale(&self, labels: &HashMap<String, String>) -> bool {
         let Some(id) = labels.get(SANDBOX) else { return false };
         if labels.get(OWNER).is_none_or(|owner| owner != self.owner) || self.keep.contains(id) {
@@ -85,25 +86,25 @@ impl Stale<'_> {
 mod tests {
     use super::*;
 
-    fn made(id: &str) -> HashMap<String, String> {
+    fn created_labels(id: &str) -> HashMap<String, String> {
         labels("me", id, &SandboxSpec::default()).unwrap()
     }
 
     #[test]
-    fn only_what_is_ours_and_wanted_by_nobody_is_stale() {
+    fn only_own_untracked_resources_are_stale() {
         let (keep, listed) =
             (BTreeSet::from(["sb-kept".to_owned()]), BTreeSet::from(["sb-listed".to_owned()]));
         let stale = Stale { owner: "me", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
-        assert!(stale.is_stale(&made("sb-old")), "this process has made it and does not know it");
-        assert!(!stale.is_stale(&made("sb-kept")));
+        assert!(stale.is_stale(&created_labels("sb-old")), "this process created it and does not track it");
+        assert!(!stale.is_stale(&created_labels("sb-kept")));
         let young = Stale { lifetime: Some(Duration::from_mins(1)), ..stale };
-        assert!(!young.is_stale(&made("sb-old")), "somebody may be about to use it");
-        assert!(young.is_stale(&made("sb-listed")), "whoever wrote it down is gone");
+        assert!(!young.is_stale(&created_labels("sb-old")), "it may be about to be used");
+        assert!(young.is_stale(&created_labels("sb-listed")), "the process that recorded it has ended");
         let foreign =
             Stale { owner: "another", keep: &keep, listed: &listed, lifetime: Some(Duration::ZERO) };
-        assert!(!foreign.is_stale(&made("sb-old")));
+        assert!(!foreign.is_stale(&created_labels("sb-old")));
         for label in [OWNER, SANDBOX, PROCESS] {
-            let mut without = made("sb-listed");
+            let mut without = created_labels("sb-listed");
             without.remove(label);
             assert!(!young.is_stale(&without), "without {label}");
         }

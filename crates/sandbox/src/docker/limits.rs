@@ -1,4 +1,4 @@
-//! Lets other limits hold for a container that runs.
+//! Change of the limits of a running container.
 
 use bollard::models::ContainerUpdateBody;
 use menace_model::sandbox::LimitsChange;
@@ -7,7 +7,7 @@ use super::configuration::{OUR_PROCESSES, nano_cpus};
 use super::handle::Handle;
 use crate::SandboxError;
 
-/// Asks the engine for it. The limits were checked.
+/// Applies changed limits through the engine. The limits must have been checked.
 pub(super) async fn change_limits(handle: &Handle, change: LimitsChange) -> Result<(), SandboxError> {
     handle.check_alive()?;
     let memory = change.memory.and_then(|bytes| i64::try_from(bytes).ok());

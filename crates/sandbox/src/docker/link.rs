@@ -1,4 +1,4 @@
-//! A conversation with our program in a container: an exec of the engine with both streams attached.
+//! Message channel to the guest program in a container: an exec of the engine with both streams attached.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use bollard::container::LogOutput;
 use bollard::errors::Error;
 use bollard::exec::{CreateExecOptions, StartExecOptions, StartExecResults};
 use futures_util::{Stream, StreamExt};
-use menace_inside::protocol::{
+use menace_guest::protocol::{
     Kind, LONGEST_FRAME, Order, PLACE, Report, SERVE, decode, encode, frame, take_frame,
 };
 use tokio::io::{AsyncWrite, AsyncWriteExt};
@@ -19,55 +19,56 @@ use tokio::sync::mpsc::{Sender, channel};
 use super::handle::Handle;
 use crate::SandboxError;
 
-/// How long an engine may take to start our program. A command that stops everything that it can stops this too.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// Timeout for starting the guest program. A command that stops every process it can signal also stops this one.
+const START_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// How long our program may be silent while it works: it says all the time that it does.
+/// Longest silence of the guest program while it works: it sends heartbeats.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// How many frames may wait to be written.
+/// Number of frames queued for writing.
 const FRAMES_UNDER_WAY: usize = 2;
 
-/// How much of what the engine complains is kept.
+/// Most characters kept of the engine's error output.
 const LONGEST_COMPLAINT: usize = 4 << 10;
 
-/// Both directions.
+/// Both directions of the channel.
 pub(super) struct Link {
     pub(super) from: FromInside,
     pub(super) to: ToInside,
 }
 
-/// What our program says.
+/// Frames from the guest program.
 pub(super) struct FromInside {
     output: Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>,
     buffer: Vec<u8>,
-    /// What is no frame is said by the engine: why our program could not be started.
+    /// Output that is not a frame comes from the engine: the reason why the guest program could not be started.
     complaint: String,
     handle: Arc<Handle>,
 }
 
-/// What is said to it; several may. A task writes it, so that whoever gives up in between has said all of it or nothing.
+/// Sender of frames to the guest program; can be cloned. A task writes the frames, so that a cancelled sender has sent
+/// a whole frame or none.
 #[derive(Clone)]
 pub(super) struct ToInside(Sender<Vec<u8>>);
 
 impl Link {
-    /// Starts our program in a container with an order.
+    /// Starts the guest program in a container with an order.
     pub(super) async fn open(handle: &Arc<Handle>, order: &Order) -> Result<Self, SandboxError> {
         handle.check_alive()?;
         let order = encode(order).map_err(SandboxError::io("write an order"))?;
         if order.len() > LONGEST_FRAME {
             return Err(SandboxError::Refused {
-                problem: format!("a command of {} bytes is too long", order.len()),
-                hint: "put what is long into a file, or into its stdin".into(),
+                problem: format!("the command is too long: {} bytes", order.len()),
+                hint: "pass long values in a file or on stdin".into(),
             });
         }
-        let started = tokio::time::timeout(PATIENCE, start(handle)).await;
+        let started = tokio::time::timeout(START_TIMEOUT, start(handle)).await;
         let (output, input) = started.unwrap_or_else(|_| {
             Err(SandboxError::Io {
-                action: "start something in a container",
+                action: "start a process in a container",
                 source: io::Error::new(
                     io::ErrorKind::TimedOut,
-                    "a program in it may have stopped everything",
+                    "a program in it may have stopped all processes",
                 ),
             })
         })?;
@@ -78,7 +79,7 @@ impl Link {
         Ok(link)
     }
 
-    /// Waits for the next report of work; what is no report goes to `output`.
+    /// Waits for the next report; bytes of output frames are appended to `output`.
     pub(super) async fn report(
         &mut self,
         action: &'static str,
@@ -88,14 +89,12 @@ impl Link {
         let inside =
             |reason: &str| SandboxError::Inside { action, path: path.to_owned(), reason: reason.to_owned() };
         let Ok(heard) = tokio::time::timeout(SILENCE, self.from.next()).await else {
-            return Err(inside(
-                "nobody answers: a program in the sandbox may have stopped the one that does it",
-            ));
+            return Err(inside("no answer: a program in the sandbox may have stopped the guest program"));
         };
         match heard? {
             None => {
                 let end = self.from.end().await;
-                Err(end.unwrap_or_else(|| inside("the process that did it was killed")))
+                Err(end.unwrap_or_else(|| inside("the guest program was killed")))
             }
             Some((Kind::Output, bytes)) => {
                 output.extend(bytes);
@@ -114,7 +113,7 @@ type Streams =
     (Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>, Pin<Box<dyn AsyncWrite + Send>>);
 
 async fn start(handle: &Handle) -> Result<Streams, SandboxError> {
-    const ACTION: &str = "start something in a container";
+    const ACTION: &str = "start a process in a container";
     let options = CreateExecOptions {
         attach_stdin: Some(true),
         attach_stdout: Some(true),
@@ -138,7 +137,7 @@ async fn start(handle: &Handle) -> Result<Streams, SandboxError> {
 }
 
 impl FromInside {
-    /// Waits for the next frame; nothing at the end. It can be given up without losing anything.
+    /// Waits for the next frame; `None` at the end. Cancel-safe.
     pub(super) async fn next(&mut self) -> Result<Option<(Kind, Vec<u8>)>, SandboxError> {
         loop {
             if let Some(frame) = take_frame(&mut self.buffer).map_err(|error| wrong(&error.to_string()))? {
@@ -148,7 +147,7 @@ impl FromInside {
                 None => return Ok(None),
                 Some(Ok(LogOutput::StdOut { message })) => self.buffer.extend(&message),
                 Some(Ok(other)) => self.complain(&other.into_bytes()),
-                Some(Err(error)) => return Err(self.handle.failed("listen to a container", error).await),
+                Some(Err(error)) => return Err(self.handle.failed("read from a container", error).await),
             }
         }
     }
@@ -158,7 +157,7 @@ impl FromInside {
         self.complaint.extend(String::from_utf8_lossy(bytes).chars().take(room));
     }
 
-    /// Why there is nothing more to hear, if it is not that our program was killed.
+    /// Error that ended the stream, unless the guest program was killed.
     pub(super) async fn end(&mut self) -> Option<SandboxError> {
         if let Err(gone) = self.handle.look().await {
             return Some(gone);
@@ -166,7 +165,7 @@ impl FromInside {
         let complaint = self.complaint.trim();
         let source = || io::Error::other(complaint.to_owned());
         (!complaint.is_empty())
-            .then(|| SandboxError::Io { action: "start something in a container", source: source() })
+            .then(|| SandboxError::Io { action: "start a process in a container", source: source() })
     }
 }
 
@@ -175,7 +174,7 @@ impl ToInside {
         let (sender, mut frames) = channel::<Vec<u8>>(FRAMES_UNDER_WAY);
         tokio::spawn(async move {
             while let Some(frame) = frames.recv().await {
-                // Whoever sends the next one hears of it.
+                // The next send fails because the receiver is dropped.
                 if input.write_all(&frame).await.is_err() || input.flush().await.is_err() {
                     return;
                 }
@@ -190,12 +189,12 @@ impl ToInside {
     }
 }
 
-/// A report from the body of its frame.
+/// Decodes a report from the body of its frame.
 pub(super) fn parse(body: &[u8]) -> Result<Report, SandboxError> {
     decode(body).map_err(|error| wrong(&error.to_string()))
 }
 
-/// Our program is in a place where others may be, too: whatever it says is checked.
+/// Protocol error. The guest program shares its container with untrusted code, so all its messages are checked.
 pub(super) fn wrong(what: &str) -> SandboxError {
-    SandboxError::Protocol(format!("a container did not keep to the protocol: {what}"))
+    SandboxError::Protocol(format!("protocol violation by a container: {what}"))
 }

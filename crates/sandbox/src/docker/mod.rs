@@ -1,8 +1,7 @@
 //! The Docker backend: containers of an engine that speaks the Engine API, which Podman does too.
 //!
-//! The engine makes containers, limits and freezes them. What it cannot do is done by a program of ours inside
-//! (`crates/inside`), which is the first process of every container and leads every command in it; docs/design/016 says
-//! why.
+//! The engine creates, limits and freezes containers. Other tasks are done by the guest program (`crates/guest`), which
+//! is the init process of every container and leads every command in it; docs/design/016 gives the reasons.
 
 mod adopt;
 mod backend;

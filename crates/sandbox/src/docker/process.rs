@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use menace_inside::protocol::{Control, End, Kind, Order, Report, Run, Step, encode};
+use menace_guest::protocol::{Control, End, Kind, Order, Report, Run, Step, encode};
 use menace_model::sandbox::{ExecOutcome, ExecRequest, SandboxSpec, TerminalSize, Usage, WORKSPACE};
 use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
 
@@ -18,36 +18,36 @@ use crate::environment::BaseEnvironment;
 use crate::kept::Kept;
 use crate::{Event, Process, SandboxError};
 
-/// How long after its time the leader of a command may take to say that it has ended it. One that is silent may have been
-/// stopped by what it leads, and is woken, which harms nobody.
+/// Time after the timeout in which the leader of a command must report its end. A silent leader may have been stopped
+/// by its command, so it is continued, which is harmless.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// How long it may take after that. Then everything in the sandbox is ended, which on a busy machine should be rare.
+/// Second period after that. Then all processes of the sandbox are killed, which should be rare even on a busy machine.
 const SECOND_GRACE: Duration = Duration::from_millis(600);
 
-/// How long nothing may be heard of a program that is being started, and how often that may be.
+/// Longest silence while a program is being started, and number of such periods.
 const SILENCE: Duration = Duration::from_secs(1);
 const STARTING_ATTEMPTS: usize = 10;
 
-/// How long streams may take to end after everything was killed.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time that streams may take to end after all processes were killed.
+const STREAM_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What was heard of a command.
+/// Meaning of a report for a command.
 enum Heard {
-    /// Nothing that its caller wants to know.
+    /// Nothing of interest to the caller.
     Nothing,
     /// The kernel has accepted the program.
     Started,
-    /// It ended.
+    /// The command ended.
     Ended(Box<End>),
-    /// Its leader cannot lead it any more.
+    /// The leader of the command failed.
     LeaderFailed,
 }
 
-/// A command that runs, or has run.
+/// Running or ended command.
 pub(super) struct DockerProcess {
     handle: Arc<Handle>,
-    /// Nothing when it is over.
+    /// `None` once the command is over.
     from: Option<FromInside>,
     to: ToInside,
     feeding: Feeding,
@@ -63,7 +63,7 @@ pub(super) struct DockerProcess {
 }
 
 impl DockerProcess {
-    /// Asks for a command. Whether it could be started is the first thing that is heard of it.
+    /// Requests a command. The first report says whether it could be started.
     pub(super) async fn start(
         handle: &Arc<Handle>,
         spec: &SandboxSpec,
@@ -105,37 +105,37 @@ impl DockerProcess {
         })
     }
 
-    /// Waits until the kernel has accepted the program. One that has stopped its leader before that could be said is
-    /// found out by waking the leader.
+    /// Waits until the kernel has executed the program. A program that stopped its leader before the leader could
+    /// report this is detected by continuing the leader.
     pub(super) async fn wait_until_started(&mut self) -> Result<(), SandboxError> {
         for _ in 0..STARTING_ATTEMPTS {
-            let Ok(started) = tokio::time::timeout(SILENCE, self.hear_of_start()).await else {
+            let Ok(started) = tokio::time::timeout(SILENCE, self.next_start_report()).await else {
                 self.handle.wake_leaders().await?;
                 continue;
             };
             return started;
         }
-        self.end_everything().await?;
+        self.kill_all_processes().await?;
         Err(SandboxError::Inside {
             action: "start a program in",
             path: self.directory.clone(),
-            reason: "it stops the process that started it again and again".into(),
+            reason: "the program repeatedly stops its leader process".into(),
         })
     }
 
-    /// It can be given up without losing anything.
-    async fn hear_of_start(&mut self) -> Result<(), SandboxError> {
+    /// Waits for the report of the start. Cancel-safe.
+    async fn next_start_report(&mut self) -> Result<(), SandboxError> {
         loop {
             let Some(from) = &mut self.from else { return Err(self.handle.gone()) };
             match from.next().await? {
-                Some((Kind::Report, body)) => match self.hear(parse(&body)?)? {
+                Some((Kind::Report, body)) => match self.apply_report(parse(&body)?)? {
                     Heard::Nothing => {}
                     Heard::Started => return Ok(()),
                     Heard::Ended(_) | Heard::LeaderFailed => {
-                        return Err(wrong("the end of a command before its beginning"));
+                        return Err(wrong("the end of a command before its start"));
                     }
                 },
-                Some((kind, _)) => return Err(wrong(&format!("{kind:?} before a command has begun"))),
+                Some((kind, _)) => return Err(wrong(&format!("{kind:?} before a command has started"))),
                 None => {
                     self.ended_silently().await?;
                     return Err(self.handle.gone());
@@ -144,7 +144,7 @@ impl DockerProcess {
         }
     }
 
-    /// Hears all that the command prints, to its end, and keeps it up to the limit.
+    /// Waits for the end of the command and captures its output up to the limit.
     pub(super) async fn collect(mut self, limit: u64) -> Result<ExecOutcome, SandboxError> {
         self.stdin = None;
         let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
@@ -162,8 +162,8 @@ impl DockerProcess {
         }
     }
 
-    /// What a report means for the command.
-    fn hear(&mut self, report: Report) -> Result<Heard, SandboxError> {
+    /// Applies a report to the command's state.
+    fn apply_report(&mut self, report: Report) -> Result<Heard, SandboxError> {
         match report {
             Report::Started => return Ok(Heard::Started),
             Report::Starting { oom_kills } => {
@@ -178,7 +178,7 @@ impl DockerProcess {
                 self.from = None;
                 return Err(self.not_started(errno, step));
             }
-            // A command can take away what its leader needs.
+            // A command can destroy resources that its leader needs.
             Report::Failed { problem } => {
                 tracing::debug!("the leader of a command in sandbox {} failed: {problem}", self.handle.id);
                 return Ok(Heard::LeaderFailed);
@@ -196,12 +196,12 @@ impl DockerProcess {
                 path: self.directory.clone(),
                 reason: source.to_string(),
             },
-            Step::Terminal => SandboxError::Io { action: "make a terminal in a container", source },
+            Step::Terminal => SandboxError::Io { action: "create a terminal in a container", source },
             Step::Execute | Step::Connect => SandboxError::Start { program: self.program.clone(), source },
         }
     }
 
-    /// It has ended as its leader says.
+    /// Handles an end that the leader reported.
     async fn ended(&mut self, end: End) -> Result<Event, SandboxError> {
         self.over();
         if end.has_survivors {
@@ -210,7 +210,7 @@ impl DockerProcess {
         Ok(Event::Exited(Box::new(outcome(&end, self.has_quota))))
     }
 
-    /// Its time is over, and its leader has not said so.
+    /// Continues the leader, which has not reported the timeout.
     async fn wake(&mut self) -> Result<(), SandboxError> {
         self.deadline = tokio::time::Instant::now().checked_add(SECOND_GRACE);
         if !self.handle.is_paused() {
@@ -220,14 +220,14 @@ impl DockerProcess {
         Ok(())
     }
 
-    /// Its leader is silent though its time is over.
+    /// Ends a command whose leader stays silent after the timeout.
     async fn overdue(&mut self) -> Result<Event, SandboxError> {
-        self.end_everything().await?;
+        self.kill_all_processes().await?;
         let end = End { timed_out: true, ..self.unmeasured() };
         Ok(Event::Exited(Box::new(without_usage(&end))))
     }
 
-    /// Its leader is gone, and has not said why: what it led may have killed it, or the kernel for want of memory.
+    /// Handles a leader that disappeared without a report: the command may have killed it, or the kernel's OOM killer.
     async fn ended_silently(&mut self) -> Result<Event, SandboxError> {
         if let Some(from) = &mut self.from
             && let Some(error) = from.end().await
@@ -240,15 +240,15 @@ impl DockerProcess {
             let end = End { oom_kills: Some(1), ..self.unmeasured() };
             return Ok(Event::Exited(Box::new(without_usage(&end))));
         }
-        self.end_everything().await?;
+        self.kill_all_processes().await?;
         let now = inspect(&self.handle).await?.oom_kills;
         let oom_kills = now.zip(self.oom_kills).map(|(now, before)| now.saturating_sub(before));
         let end = End { oom_kills, ..self.unmeasured() };
         Ok(Event::Exited(Box::new(without_usage(&end))))
     }
 
-    /// Kills everything in the sandbox: what belonged to the command cannot be told from the rest without its leader.
-    async fn end_everything(&mut self) -> Result<(), SandboxError> {
+    /// Kills all processes in the sandbox: without the leader the command's processes cannot be told from the others.
+    async fn kill_all_processes(&mut self) -> Result<(), SandboxError> {
         let from = self.from.take();
         self.over();
         if let Err(error) = self.handle.empty().await {
@@ -257,7 +257,7 @@ impl DockerProcess {
         }
         let Some(mut from) = from else { return Ok(()) };
         let end = async { while matches!(from.next().await, Ok(Some(_))) {} };
-        if tokio::time::timeout(PATIENCE, end).await.is_err() {
+        if tokio::time::timeout(STREAM_TIMEOUT, end).await.is_err() {
             tracing::warn!("the streams of a command in sandbox {} did not end", self.handle.id);
         }
         Ok(())
@@ -269,7 +269,7 @@ impl DockerProcess {
         self.feeding.end();
     }
 
-    /// What is known of the end of a command without its leader.
+    /// End of a command as far as known without its leader.
     fn unmeasured(&self) -> End {
         let wall_us = u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX);
         End { signal: Some(libc::SIGKILL), wall_us, ..End::default() }
@@ -278,10 +278,10 @@ impl DockerProcess {
     async fn control(&mut self, control: &Control) -> Result<(), SandboxError> {
         self.handle.check_alive()?;
         if self.from.is_none() {
-            return Err(broken_pipe("tell something to a command that has ended"));
+            return Err(broken_pipe("control a command that has ended"));
         }
         let body = encode(control).map_err(SandboxError::io("write an order"))?;
-        self.to.send(Kind::Control, &body).await.map_err(SandboxError::io("tell something to a command"))
+        self.to.send(Kind::Control, &body).await.map_err(SandboxError::io("control a command"))
     }
 }
 
@@ -293,7 +293,7 @@ impl Process for DockerProcess {
             let heard = tokio::select! {
                 heard = from.next() => heard,
                 () = sleep_until(self.deadline) => {
-                    // What is paused cannot end; it does as soon as it goes on.
+                    // A paused command cannot end before it is resumed.
                     if self.was_woken && !self.handle.is_paused() {
                         return self.overdue().await;
                     }
@@ -304,7 +304,7 @@ impl Process for DockerProcess {
             match heard? {
                 Some((Kind::Output, bytes)) => return Ok(Event::Stdout(bytes)),
                 Some((Kind::Complaint, bytes)) => return Ok(Event::Stderr(bytes)),
-                Some((Kind::Report, body)) => match self.hear(parse(&body)?)? {
+                Some((Kind::Report, body)) => match self.apply_report(parse(&body)?)? {
                     Heard::Nothing | Heard::Started => {}
                     Heard::Ended(end) => return self.ended(*end).await,
                     Heard::LeaderFailed => return self.ended_silently().await,
@@ -346,19 +346,19 @@ impl Process for DockerProcess {
 
 impl Drop for DockerProcess {
     fn drop(&mut self) {
-        // Its leader kills it as soon as the connection is gone; whether it does has to be seen to.
+        // The leader kills the command as soon as the connection is closed; a task verifies that it does.
         let (Some(from), Ok(runtime)) = (self.from.take(), tokio::runtime::Handle::try_current()) else {
             return;
         };
         let (to, handle) = (self.to.clone(), Arc::clone(&self.handle));
-        runtime.spawn(see_to_its_end(from, to, handle));
+        runtime.spawn(ensure_ended(from, to, handle));
     }
 }
 
-async fn see_to_its_end(mut from: FromInside, to: ToInside, handle: Arc<Handle>) {
+async fn ensure_ended(mut from: FromInside, to: ToInside, handle: Arc<Handle>) {
     let ended = async {
         let kill = encode(&Control::Kill).unwrap_or_default();
-        // One that has ended does not hear it.
+        // An ended command does not receive it.
         drop(to.send(Kind::Control, &kill).await);
         let mut has_ended = false;
         while let Ok(Some((kind, body))) = from.next().await {
@@ -367,9 +367,9 @@ async fn see_to_its_end(mut from: FromInside, to: ToInside, handle: Arc<Handle>)
         }
         has_ended
     };
-    let has_ended = tokio::time::timeout(PATIENCE, ended).await.unwrap_or(false);
+    let has_ended = tokio::time::timeout(STREAM_TIMEOUT, ended).await.unwrap_or(false);
     if !has_ended && let Err(error) = handle.empty().await {
-        tracing::debug!("a dropped command could not be ended alone: {error}");
+        tracing::debug!("failed to end a dropped command: {error}");
     }
 }
 
@@ -384,7 +384,7 @@ fn broken_pipe(action: &'static str) -> SandboxError {
     SandboxError::Io { action, source: io::ErrorKind::BrokenPipe.into() }
 }
 
-/// How a command ended, in the words of the caller.
+/// Outcome of an ended command.
 fn outcome(end: &End, has_quota: bool) -> ExecOutcome {
     let usage = Usage {
         cpu_user_ms: Some(end.cpu_user_us as f64 / 1e3),

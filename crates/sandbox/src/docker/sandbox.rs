@@ -1,4 +1,4 @@
-//! One container, as its caller holds it.
+//! One Docker sandbox.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use bollard::query_parameters::StartContainerOptions;
-use menace_inside::protocol::{Inspection, Order};
+use menace_guest::protocol::{Inspection, Order};
 use menace_model::faults::FaultCount;
 use menace_model::network::{NetworkReport, NetworkSpec};
 use menace_model::sandbox::{
@@ -29,15 +29,15 @@ use crate::environment::BaseEnvironment;
 use crate::native::namespaces_of_this_process;
 use crate::{Connection, Process, Sandbox, SandboxError, Snapshot, Watch};
 
-/// A container.
+/// Sandbox in a container.
 pub(super) struct DockerSandbox {
     pub(super) handle: Arc<Handle>,
     spec: SandboxSpec,
     environment: BaseEnvironment,
-    /// When the files of the host had been copied into it.
+    /// Time at which the host files had been copied into it.
     since: Option<i128>,
     janitor: Arc<Janitor>,
-    /// That there is this container, as long as there is.
+    /// Membership in the pool until the container is destroyed.
     member: Mutex<Option<Member>>,
 }
 
@@ -104,7 +104,7 @@ impl Sandbox for DockerSandbox {
 
     async fn stats(&self) -> Result<Stats, SandboxError> {
         let counted = stats::stats(&self.handle, self.spec.limits.cpus.is_some()).await?;
-        // In a frozen container nobody can count files.
+        // In a frozen container the guest program cannot count files.
         if self.handle.is_paused() {
             return Ok(counted);
         }
@@ -144,8 +144,8 @@ impl Sandbox for DockerSandbox {
 
     async fn change_network(&self, _spec: NetworkSpec) -> Result<(), SandboxError> {
         Err(SandboxError::Refused {
-            problem: "a container has no network that could be changed".into(),
-            hint: "use the native backend, and make the sandbox with a network".into(),
+            problem: "containers do not support managed networks".into(),
+            hint: "use the native backend and create the sandbox with a network".into(),
         })
     }
 
@@ -168,13 +168,13 @@ impl Sandbox for DockerSandbox {
     async fn change_limits(&self, change: LimitsChange) -> Result<(), SandboxError> {
         let LimitsChange { memory, cpus, pids } = change;
         let disk = self.spec.limits.disk;
-        let memory_then = memory.or(self.spec.limits.memory);
-        let limits = Limits { memory: memory_then, cpus, pids, disk, ..Limits::default() };
+        let new_memory = memory.or(self.spec.limits.memory);
+        let limits = Limits { memory: new_memory, cpus, pids, disk, ..Limits::default() };
         check::limits(&limits, &self.handle.engine)?;
         limits::change_limits(&self.handle, change).await
     }
 
-    /// The container goes on with nothing but our first process in it, so that files in memory stay too.
+    /// The container keeps running with only the init process in it, so that files in memory stay too.
     async fn stop(&self) -> Result<(), SandboxError> {
         self.resume().await?;
         self.handle.empty().await
@@ -185,7 +185,7 @@ impl Sandbox for DockerSandbox {
         if self.handle.state().await?.running == Some(true) {
             return Ok(());
         }
-        // The engine was started again, for example.
+        // For example, the engine was restarted.
         let container = &self.handle.container;
         match self.handle.engine.docker.start_container(container, None::<StartContainerOptions>).await {
             Ok(()) => Ok(()),
@@ -214,7 +214,7 @@ impl Sandbox for DockerSandbox {
         }
         match self.handle.engine.docker.unpause_container(&self.handle.container).await {
             Ok(()) => Ok(()),
-            // Somebody else has let it go on.
+            // Another client of the engine has resumed it.
             Err(error) if is_conflict(&error) => self.handle.look().await.map(drop),
             Err(error) => Err(self.handle.failed("resume a container", error).await),
         }
@@ -230,7 +230,7 @@ impl Sandbox for DockerSandbox {
         }
         let engine = &self.handle.engine;
         if let Err(error) = remove(&engine.docker, &self.handle.id).await {
-            // Whoever asks again is to get another chance.
+            // A later call must be able to retry.
             self.handle.is_destroyed.store(false, Ordering::Release);
             return Err(engine.failed("remove a container", error));
         }
@@ -249,14 +249,15 @@ impl Sandbox for DockerSandbox {
     }
 }
 
-/// Says which namespaces are not those of this process. Of those of another machine nobody here knows.
+/// Returns a predicate that tells which namespaces differ from those of this process. For an engine on another machine
+/// this is unknown.
 fn differences(
     handle: &Handle,
     inspection: &Inspection,
     left_out: &mut Vec<String>,
 ) -> Result<impl Fn(&str) -> bool + use<>, SandboxError> {
     let host = if handle.engine.is_local() {
-        namespaces_of_this_process().map_err(SandboxError::io("look at the namespaces of this process"))?
+        namespaces_of_this_process().map_err(SandboxError::io("read the namespaces of this process"))?
     } else {
         left_out.push("compare namespaces with those of the engine's host, which is another machine".into());
         Vec::new()

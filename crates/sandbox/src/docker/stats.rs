@@ -1,4 +1,4 @@
-//! What a container takes, as the engine counts it.
+//! Resource usage of a container as the engine reports it.
 
 use bollard::models::{ContainerCpuStats, ContainerStatsResponse};
 use bollard::query_parameters::StatsOptions;
@@ -8,7 +8,7 @@ use menace_model::sandbox::{Stats, Usage};
 use super::handle::Handle;
 use crate::SandboxError;
 
-/// What it takes now. `has_quota` is whether anybody could have had to wait for a share of the processors.
+/// Current resource usage. `has_quota` tells whether a CPU limit can have throttled processes.
 pub(super) async fn stats(handle: &Handle, has_quota: bool) -> Result<Stats, SandboxError> {
     let counted = ask(handle).await?;
     let (user, system) = counted.cpu_stats.as_ref().and_then(processor_time).unzip();
@@ -18,7 +18,7 @@ pub(super) async fn stats(handle: &Handle, has_quota: bool) -> Result<Stats, San
         usage: Usage {
             cpu_user_ms: user,
             cpu_system_ms: system,
-            // With cgroups of version 2 the engine does not say it.
+            // With cgroup v2 the engine does not report it.
             peak_rss_bytes: memory.and_then(|memory| memory.max_usage).filter(|bytes| *bytes > 0),
             io_read_bytes: device_bytes(&counted, "read"),
             io_write_bytes: device_bytes(&counted, "write"),
@@ -30,13 +30,13 @@ pub(super) async fn stats(handle: &Handle, has_quota: bool) -> Result<Stats, San
     })
 }
 
-/// How many processes and threads are in a container beside the first process, if somebody counts them.
+/// Number of processes and threads in a container besides the init process, if the engine counts them.
 pub(super) async fn processes(handle: &Handle) -> Result<Option<u64>, SandboxError> {
     Ok(commands(&ask(handle).await?))
 }
 
 async fn ask(handle: &Handle) -> Result<ContainerStatsResponse, SandboxError> {
-    const ACTION: &str = "ask what a container takes";
+    const ACTION: &str = "query the resource usage of a container";
     handle.check_alive()?;
     let options = StatsOptions { stream: false, one_shot: true };
     let mut answers = Box::pin(handle.engine.docker.stats(&handle.container, Some(options)));
@@ -49,13 +49,13 @@ async fn ask(handle: &Handle) -> Result<ContainerStatsResponse, SandboxError> {
     }
 }
 
-/// The first process is no process of a command.
+/// Number of processes without the init process, which belongs to no command.
 fn commands(counted: &ContainerStatsResponse) -> Option<u64> {
     let current = counted.pids_stats.as_ref()?.current?;
     Some(current.saturating_sub(1))
 }
 
-/// User and system time in milliseconds. Their sum is exact; their shares are as the kernel's clock ticks saw them.
+/// User and system time in milliseconds. Their sum is exact; the split is sampled by the kernel's clock ticks.
 fn processor_time(cpu: &ContainerCpuStats) -> Option<(f64, f64)> {
     let usage = cpu.cpu_usage.as_ref()?;
     let total = usage.total_usage? as f64 / 1e6;
@@ -64,10 +64,10 @@ fn processor_time(cpu: &ContainerCpuStats) -> Option<(f64, f64)> {
     Some((total * share, total * (1.0 - share)))
 }
 
-/// Nothing where the engine has no counter.
+/// Bytes of one kind of operation on devices; `None` where the engine has no counter.
 fn device_bytes(counted: &ContainerStatsResponse, operation: &str) -> Option<u64> {
     let entries = counted.blkio_stats.as_ref()?.io_service_bytes_recursive.as_ref()?;
-    let is_it =
+    let matches_operation =
         |name: &Option<String>| name.as_deref().is_some_and(|name| name.eq_ignore_ascii_case(operation));
-    Some(entries.iter().filter(|entry| is_it(&entry.op)).filter_map(|entry| entry.value).sum())
+    Some(entries.iter().filter(|entry| matches_operation(&entry.op)).filter_map(|entry| entry.value).sum())
 }

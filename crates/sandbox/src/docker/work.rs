@@ -1,10 +1,10 @@
-//! Work that our program does inside: archives, files, and looking around.
+//! Requests to the guest program: archives, file operations, and inspection.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use menace_inside::protocol::{Answer, Found, Inspection, Kind, Listing, Order, Report};
+use menace_guest::protocol::{Answer, Found, Inspection, Kind, Listing, Order, Report};
 use menace_model::sandbox::{FileEntry, FileEvent, FileWork};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
@@ -12,13 +12,14 @@ use super::handle::Handle;
 use super::link::{Link, ToInside, parse, wrong};
 use crate::{SandboxError, Watch};
 
-/// How much is sent at once.
+/// Bytes per message.
 const CHUNK: usize = 64 << 10;
 
-/// A program can make as many names as its disk holds, and they are held in our memory.
+/// Size limit of a listing. A program can create as many names as its disk holds, and menace keeps them in memory.
 const LONGEST_LISTING: usize = 64 << 20;
 
-/// Unpacks an archive. Whatever changes after the moment that is returned has changed after this.
+/// Unpacks an archive and returns the time of completion: any file changed after that time was changed after the
+/// unpacking.
 pub(super) async fn unpack(
     handle: &Arc<Handle>,
     directory: &Path,
@@ -29,7 +30,7 @@ pub(super) async fn unpack(
     let to = link.to.clone();
     let answer = answer(&mut link, "unpack an archive into", directory);
     let answer = tokio::select! {
-        // Our program refuses an entry before it has read the rest.
+        // The guest program rejects an entry before it has read the rest.
         answer = answer => answer?,
         sent = send(&to, archive) => {
             sent?;
@@ -50,14 +51,14 @@ async fn send(to: &ToInside, archive: &mut (dyn AsyncRead + Send + Unpin)) -> Re
             0 => (Kind::InputEnd, &[][..]),
             _ => (Kind::Input, buffer.get(..length).unwrap_or_default()),
         };
-        // Who refuses an archive does not read the rest, and says why.
+        // A guest program that rejects an archive does not read the rest and reports the reason.
         if to.send(kind, bytes).await.is_err() || length == 0 {
             return Ok(());
         }
     }
 }
 
-/// Packs what an order asks for.
+/// Packs the files of an order into an archive.
 pub(super) async fn pack(
     handle: &Arc<Handle>,
     order: &Order,
@@ -78,7 +79,7 @@ pub(super) async fn pack(
     }
 }
 
-/// Does something that has one answer.
+/// Sends an order that has a single answer.
 pub(super) async fn ask(
     handle: &Arc<Handle>,
     order: &Order,
@@ -98,7 +99,7 @@ async fn answer(link: &mut Link, action: &'static str, path: &Path) -> Result<An
     }
 }
 
-/// What a user asks about files.
+/// Performs a file operation of the caller.
 pub(super) async fn files(handle: &Arc<Handle>, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
     let (action, path) = (work.action(), work.path().clone());
     match ask(handle, &Order::Files(work), action, &path).await? {
@@ -107,17 +108,17 @@ pub(super) async fn files(handle: &Arc<Handle>, work: FileWork) -> Result<Vec<Fi
     }
 }
 
-/// What the kernel says about a sandbox.
+/// State of the sandbox as its kernel interfaces report it.
 pub(super) async fn inspect(handle: &Arc<Handle>) -> Result<Inspection, SandboxError> {
-    match ask(handle, &Order::Inspect, "look around in", Path::new("/")).await? {
+    match ask(handle, &Order::Inspect, "inspect", Path::new("/")).await? {
         Answer::Inspected(inspection) => Ok(*inspection),
         other => Err(wrong(&format!("{other:?} about a sandbox"))),
     }
 }
 
-/// What is in a sandbox.
+/// Lists files of a sandbox.
 pub(super) async fn list(handle: &Arc<Handle>, listing: Listing) -> Result<Vec<Found>, SandboxError> {
-    const ACTION: &str = "list what was written in";
+    const ACTION: &str = "list the written files in";
     let mut link = Link::open(handle, &Order::List(listing)).await?;
     let (mut found, mut length) = (Vec::new(), 0);
     loop {
@@ -137,10 +138,10 @@ pub(super) async fn list(handle: &Arc<Handle>, listing: Listing) -> Result<Vec<F
     }
 }
 
-/// Files of a sandbox that our program watches, until this is dropped.
+/// File watch by the guest program until this is dropped.
 pub(super) struct Watching(Link);
 
-/// Watches files. It has begun when this returns.
+/// Watches files. The watch is active when this returns.
 pub(super) async fn watch(handle: &Arc<Handle>, path: &Path) -> Result<Watching, SandboxError> {
     let order = Order::Watch { path: path.to_owned() };
     let mut link = Link::open(handle, &order).await?;

@@ -1,4 +1,5 @@
-//! Files of a fake sandbox in and out of tar archives, and snapshots, which are archives with a list of deletions.
+//! Packing and unpacking of a fake sandbox's files as tar archives, and snapshots, which are archives with a list of
+//! deletions.
 
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -22,7 +23,7 @@ pub(super) fn pack(files: &Files, path: &Path) -> Result<Vec<u8>, SandboxError> 
     pack_nodes(nodes, parent).map_err(cannot)
 }
 
-/// Unpacks an archive into a directory, which is made if it is missing.
+/// Unpacks an archive into a directory, which is created if missing.
 pub(super) fn unpack(files: &mut Files, directory: &Path, archive: impl Read) -> Result<(), SandboxError> {
     if !directory.is_absolute() {
         return Err(inside("unpack into", directory, "the directory is not absolute".to_owned()));
@@ -39,19 +40,18 @@ pub(super) fn unpack(files: &mut Files, directory: &Path, archive: impl Read) ->
     Ok(())
 }
 
-/// Copies what was written and deleted.
+/// Copies the written files and the list of deleted ones.
 pub(super) fn snapshot(files: &Files, spec: &SandboxSpec) -> Result<Snapshot, SandboxError> {
     let packed = pack_nodes(files.changed_nodes().into_iter(), Path::new("/"))
         .map_err(SandboxError::io("pack the snapshot"))?;
-    let mut file =
-        tempfile::NamedTempFile::new().map_err(SandboxError::io("make the file of the snapshot"))?;
+    let mut file = tempfile::NamedTempFile::new().map_err(SandboxError::io("create the snapshot file"))?;
     io::Write::write_all(&mut file, &packed).map_err(SandboxError::io("write the snapshot"))?;
     let changes = files.changes();
     let removed = changes.deleted.iter().map(PathBuf::from).collect();
     Ok(Snapshot { spec: spec.clone(), changes, removed, archive: Arc::new(file.into_temp_path()) })
 }
 
-/// Deletes and writes what was deleted and written before the snapshot.
+/// Applies the deletions and the written files of a snapshot.
 pub(super) fn restore(files: &mut Files, snapshot: &Snapshot) -> Result<(), SandboxError> {
     for deleted in &snapshot.changes.deleted {
         delete_with_empty_parents(files, Path::new(deleted))
@@ -61,7 +61,8 @@ pub(super) fn restore(files: &mut Files, snapshot: &Snapshot) -> Result<(), Sand
     unpack(files, Path::new("/"), io::BufReader::new(archive))
 }
 
-/// A directory that lost all its files was perhaps deleted itself. If it was not, it is part of the archive.
+/// Deletes a file and the parents that become empty: they may have been deleted too. If not, they are part of the
+/// archive.
 fn delete_with_empty_parents(files: &mut Files, path: &Path) -> io::Result<()> {
     if files.get(path).is_some() {
         files.remove(path)?;
@@ -106,7 +107,7 @@ fn pack_node(builder: &mut Builder<Vec<u8>>, name: &Path, node: &Node) -> io::Re
             header.set_size(0);
             builder.append_link(&mut header, name, target)
         }
-        Node::Null | Node::Zero => Err(io::Error::new(io::ErrorKind::Unsupported, "a device is not packed")),
+        Node::Null | Node::Zero => Err(io::Error::new(io::ErrorKind::Unsupported, "cannot pack a device")),
     }
 }
 
@@ -134,9 +135,9 @@ fn unpack_entry(
         }
         EntryType::Symlink => Node::Link { target: link_target(entry)? },
         EntryType::Link => linked_file(files, directory, &link_target(entry)?)?,
-        _ => return Err(io::Error::new(io::ErrorKind::Unsupported, "neither file nor directory nor link")),
+        _ => return Err(io::Error::new(io::ErrorKind::Unsupported, "not a file, directory or link")),
     };
-    // The last part was not resolved, so a link in its place is replaced and not written through.
+    // The last part was not resolved, so a link at this path is replaced and not written through.
     files.insert(&place, node)
 }
 
@@ -158,7 +159,7 @@ fn linked_file(files: &Files, directory: &Path, target: &Path) -> io::Result<Nod
     }
 }
 
-/// The names that a path of an archive consists of. A path that goes up or starts at the root is an error.
+/// Components of a path in an archive. A path with `..` or a leading `/` is an error.
 fn names_below(path: &Path) -> io::Result<Vec<PathBuf>> {
     let mut names = Vec::new();
     for part in path.components() {
@@ -173,7 +174,7 @@ fn names_below(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-/// Follows a path and makes what is missing of it, but never outside `bounds`.
+/// Follows a path and creates missing directories, but never outside `bounds`.
 fn enter(files: &mut Files, start: &Path, path: &Path, bounds: &Path) -> io::Result<PathBuf> {
     let mut place = start.to_owned();
     for part in path.components() {

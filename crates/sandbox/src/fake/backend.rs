@@ -1,4 +1,4 @@
-//! The fake backend: which programs it has and what it refuses to promise.
+//! Fake backend: its programs, and the specs that it rejects.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use super::programs;
 use super::sandbox::FakeSandbox;
 use crate::{Backend, Sandbox, SandboxError, Snapshot};
 
-/// Sandboxes of one host have different names, also those of different fakes.
+/// Number of the next sandbox. Ids are unique on a host, also between fake backends.
 static NEXT_SANDBOX: AtomicU64 = AtomicU64::new(0);
 
-/// Makes sandboxes in memory.
+/// Backend that keeps its sandboxes in memory.
 pub struct FakeBackend {
     programs: Arc<Programs>,
 }
 
 impl FakeBackend {
-    /// A backend with a few programs that behave like their namesakes: `cat`, `echo`, `env`, `sh`, `sleep` and so on.
+    /// Creates a backend with a few programs that behave like their namesakes: `cat`, `echo`, `env`, `sh`, `sleep` and
+    /// so on.
     pub fn new() -> Self {
         Self { programs: Arc::new(programs::all()) }
     }
 
-    /// The same with one more program, or with another one of this name. It is paused, killed and timed out where it
-    /// waits, so a program that does not wait cannot be.
+    /// Adds or replaces a program. A program can be paused, killed or timed out only at an await point.
     #[must_use]
     pub fn with_program<F, R>(mut self, name: impl Into<String>, program: F) -> Self
     where
@@ -65,7 +65,7 @@ impl Backend for FakeBackend {
         Capabilities {
             backend: "fake".to_owned(),
             isolates: false,
-            // A program that is not polled cannot notice.
+            // A paused program is not polled and cannot observe the pause.
             pause: Some(PauseMethod::Freezer),
             snapshot: true,
             any_user: true,
@@ -87,34 +87,35 @@ impl Backend for FakeBackend {
 
 pub(super) fn no_network() -> SandboxError {
     SandboxError::Refused {
-        problem: "the fake backend has no networks".to_owned(),
-        hint: "ask capabilities().network first, or use the native backend".to_owned(),
+        problem: "the fake backend does not support networks".to_owned(),
+        hint: "check capabilities().network first, or use the native backend".to_owned(),
     }
 }
 
-/// Disk, output and time are counted here. Open files need no counting: no program of the fake keeps one open.
+/// Rejects unsupported limits. Disk, output and time limits are enforced; open files need no limit, because no fake
+/// program keeps one open.
 fn check_limits(spec: &SandboxSpec) -> Result<(), SandboxError> {
     if spec.network != Network::None {
         return Err(no_network());
     }
     if !spec.faults.is_empty() {
         return Err(SandboxError::Refused {
-            problem: "the fake backend makes no system calls that could fail".to_owned(),
-            hint: "ask capabilities().faults first, or use the native backend".to_owned(),
+            problem: "the fake backend does not support system call faults".to_owned(),
+            hint: "check capabilities().faults first, or use the native backend".to_owned(),
         });
     }
     let limits = &spec.limits;
-    let asked = [
+    let requested = [
         ("memory", limits.memory.is_some()),
         ("cpus", limits.cpus.is_some()),
         ("cpu_time", limits.cpu_time.is_some()),
         ("pids", limits.pids.is_some()),
     ];
-    match asked.into_iter().find(|(_, is_asked)| *is_asked) {
+    match requested.into_iter().find(|(_, is_requested)| *is_requested) {
         None => Ok(()),
         Some((limit, _)) => Err(SandboxError::Refused {
-            problem: format!("the fake backend cannot keep the limit `{limit}`"),
-            hint: "ask capabilities().controllers first, or use a backend that has the controller".to_owned(),
+            problem: format!("the fake backend cannot enforce the limit `{limit}`"),
+            hint: "check capabilities().controllers first, or use a backend with the controller".to_owned(),
         }),
     }
 }

@@ -1,4 +1,4 @@
-//! Errors as the kernel would number them, and as programs print them.
+//! Errors with the kernel's error numbers, and their texts in program output.
 
 use std::io;
 
@@ -42,7 +42,7 @@ pub(super) fn invalid() -> io::Error {
     io::Error::from_raw_os_error(libc::EINVAL)
 }
 
-/// What programs print: `No such file or directory`, without the number that Rust adds.
+/// Text that programs print: `No such file or directory`, without the number that Rust adds.
 pub(super) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

@@ -1,4 +1,4 @@
-//! What the conformance suite cannot ask of every backend: programs of tests, and that nothing unknown succeeds.
+//! Tests beyond the conformance suite: registered programs, and errors for everything unsupported.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn assert_fails(outcome: &ExecOutcome, script: &str) {
 }
 
 #[tokio::test]
-async fn scripts_do_what_they_do_in_a_real_shell() {
+async fn scripts_behave_as_in_a_real_shell() {
     for script in [
         "echo one; echo two",
         "true && echo yes || echo no",
@@ -64,7 +64,7 @@ async fn scripts_do_what_they_do_in_a_real_shell() {
 }
 
 #[tokio::test]
-async fn what_the_shell_does_not_know_is_an_error() {
+async fn unsupported_shell_syntax_is_an_error() {
     for script in [
         "echo a | cat",
         "sleep 100 &",
@@ -89,7 +89,7 @@ async fn what_the_shell_does_not_know_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_a_program_does_not_know_is_an_error() {
+async fn unsupported_arguments_are_an_error() {
     for script in [
         "cat -n f",
         "head -n 1 f",

@@ -1,4 +1,4 @@
-//! The files of one fake sandbox: a map from absolute paths to nodes, and what the host had in their place.
+//! Files of one fake sandbox: a map from absolute paths to nodes, and the original map from the host.
 //!
 //! A node is shared with the map of the host until it is written to, so "was it written" is a comparison of pointers,
 //! and writing the same bytes again counts as written like it does in an overlay.
@@ -12,7 +12,7 @@ use menace_model::sandbox::FileChanges;
 
 use super::error_number;
 
-/// What a path leads to.
+/// File system object at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Node {
     Directory { mode: u32 },
@@ -44,7 +44,7 @@ impl Node {
 
 pub(super) type Nodes = BTreeMap<PathBuf, Arc<Node>>;
 
-/// Every path that is given to its methods is absolute and resolved, but for [`Files::resolve`].
+/// File system of a fake sandbox. All methods except [`Files::resolve`] expect absolute, resolved paths.
 #[derive(Debug)]
 pub(super) struct Files {
     nodes: Nodes,
@@ -55,7 +55,8 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// The files of the host, of which those below `read_only` stay as they are, and space for `limit` bytes.
+    /// Starts with the files of the host, of which those below `read_only` cannot be changed, and space for `limit`
+    /// bytes.
     pub(super) fn new(host: Nodes, read_only: Vec<PathBuf>, limit: u64) -> Self {
         Self { nodes: host.clone(), host, read_only, limit, used: 0 }
     }
@@ -64,7 +65,7 @@ impl Files {
         self.nodes.get(path).map(Arc::as_ref)
     }
 
-    /// Everything below a directory, parents before children.
+    /// All nodes below a directory, parents before children.
     pub(super) fn below<'a>(&'a self, directory: &'a Path) -> impl Iterator<Item = (&'a Path, &'a Node)> {
         self.nodes
             .range(directory.to_owned()..)
@@ -73,7 +74,7 @@ impl Files {
             .take_while(move |(path, _)| path.starts_with(directory))
     }
 
-    /// Bytes that were written and are still there.
+    /// Bytes of written files that still exist.
     pub(super) fn used(&self) -> u64 {
         self.used
     }
@@ -82,7 +83,7 @@ impl Files {
         self.used >= self.limit
     }
 
-    /// Makes a node or replaces one that is neither a directory nor a device.
+    /// Creates a node or replaces one that is neither a directory nor a device.
     pub(super) fn insert(&mut self, path: &Path, node: Node) -> io::Result<()> {
         self.check_writable(path)?;
         match path.parent().map(|parent| self.get(parent)) {
@@ -94,7 +95,9 @@ impl Files {
         match self.get(path) {
             Some(Node::Null | Node::Zero) => return Err(error_number::not_allowed()),
             Some(Node::Directory { .. }) if !node.is_directory() => return Err(error_number::is_directory()),
-            Some(there) if node.is_directory() && !there.is_directory() => return Err(error_number::exists()),
+            Some(existing) if node.is_directory() && !existing.is_directory() => {
+                return Err(error_number::exists());
+            }
             _ => {}
         }
         let taken = self.used - self.written_size(path);
@@ -106,7 +109,7 @@ impl Files {
         Ok(())
     }
 
-    /// Adds as many bytes to a file as there is space for, at least one, and says how many.
+    /// Appends as many bytes to a file as there is space for, at least one, and returns their number.
     pub(super) fn append(&mut self, path: &Path, more: &[u8]) -> io::Result<usize> {
         self.check_writable(path)?;
         let taken = self.used - self.written_size(path);
@@ -151,7 +154,7 @@ impl Files {
         Ok(())
     }
 
-    /// Makes a directory and those above it that are missing.
+    /// Creates a directory and its missing parents.
     pub(super) fn make_directories(&mut self, path: &Path) -> io::Result<()> {
         match self.get(path) {
             Some(Node::Directory { .. }) => return Ok(()),
@@ -164,7 +167,7 @@ impl Files {
         self.insert(path, Node::directory())
     }
 
-    /// What is different from the host.
+    /// Differences to the files of the host.
     pub(super) fn changes(&self) -> FileChanges {
         let written =
             self.nodes.keys().filter(|path| self.is_written(path) && !is_directory(&self.nodes, path));
@@ -174,18 +177,19 @@ impl Files {
         FileChanges { written: texts(written), deleted: texts(deleted) }
     }
 
-    /// What a snapshot keeps: what was written, and the directories in which something was written or deleted.
+    /// Nodes of a snapshot: written nodes, and the directories above written or deleted ones.
     pub(super) fn changed_nodes(&self) -> Vec<(&Path, &Node)> {
         let gone = self.host.keys().filter(|path| !self.nodes.contains_key(*path));
         let changed: Vec<&PathBuf> =
             self.nodes.keys().filter(|path| self.is_written(path)).chain(gone).collect();
-        let mut kept: BTreeMap<&Path, &Node> = BTreeMap::new();
+        let mut snapshot_nodes: BTreeMap<&Path, &Node> = BTreeMap::new();
         for path in changed {
-            let around = path.ancestors().filter_map(|place| Some((place, self.get(place)?)));
-            kept.extend(around.filter(|(place, node)| *place == path || node.is_directory()));
+            let ancestors = path.ancestors().filter_map(|ancestor| Some((ancestor, self.get(ancestor)?)));
+            snapshot_nodes
+                .extend(ancestors.filter(|(ancestor, node)| *ancestor == path || node.is_directory()));
         }
-        kept.remove(Path::new("/"));
-        kept.into_iter().collect()
+        snapshot_nodes.remove(Path::new("/"));
+        snapshot_nodes.into_iter().collect()
     }
 
     fn is_written(&self, path: &Path) -> bool {

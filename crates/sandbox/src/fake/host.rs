@@ -1,4 +1,4 @@
-//! What a fake sandbox sees of the host, read once when it is made. Nothing is ever written back.
+//! Host files of a fake sandbox, read once at its creation. Nothing is ever written back.
 
 use std::fs;
 use std::io;
@@ -11,7 +11,7 @@ use menace_model::sandbox::{Access, Mount, SandboxSpec, WORKSPACE, Workspace};
 use super::files::{Files, Node, Nodes};
 use crate::SandboxError;
 
-/// The first files of a sandbox.
+/// Initial files of a sandbox.
 pub(super) fn read(spec: &SandboxSpec) -> Result<Files, SandboxError> {
     let mut nodes = skeleton();
     match &spec.workspace {
@@ -47,7 +47,7 @@ fn read_mount(mount: &Mount, nodes: &mut Nodes) -> Result<(), SandboxError> {
     if !target.is_absolute() || !is_plain || target == Path::new("/") {
         return Err(SandboxError::Refused {
             problem: format!("cannot mount at {}", target.display()),
-            hint: "the target is an absolute path below / without ..".to_owned(),
+            hint: "use an absolute path below / without ..".to_owned(),
         });
     }
     if mount.access == Access::ReadWrite {
@@ -61,7 +61,7 @@ fn read_mount(mount: &Mount, nodes: &mut Nodes) -> Result<(), SandboxError> {
 }
 
 fn read_tree(source: &Path, target: &Path, nodes: &mut Nodes) -> Result<(), SandboxError> {
-    // What the spec names may be a link; what is found below it stays one.
+    // The path in the spec may be a link and is resolved; links below it stay links.
     let source = fs::canonicalize(source).map_err(host_path(source))?;
     read_node(&source, target, nodes)
 }
@@ -78,7 +78,7 @@ fn read_node(source: &Path, target: &Path, nodes: &mut Nodes) -> Result<(), Sand
     } else {
         return Err(host_path(source)(io::Error::new(
             io::ErrorKind::Unsupported,
-            "the fake backend knows files, directories and links",
+            "the fake backend supports only files, directories and links",
         )));
     };
     nodes.insert(target.to_owned(), Arc::new(node));
@@ -94,8 +94,7 @@ fn read_node(source: &Path, target: &Path, nodes: &mut Nodes) -> Result<(), Sand
 fn refuse_writing(path: &Path) -> SandboxError {
     SandboxError::Refused {
         problem: format!("the fake backend does not write to {}", path.display()),
-        hint: "use a workspace that is copied on write, or a backend with the capability `read_write`"
-            .to_owned(),
+        hint: "use a copy-on-write workspace, or a backend with the capability `read_write`".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What a program of the fake is given and what it answers. Programs that tests register see the same.
+//! Interface of fake programs: their input and their exit. Programs registered by tests use the same interface.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -15,26 +15,26 @@ use super::machine::Machine;
 use super::resolve::LastLink;
 use super::streams::{CHUNK, Input, Output};
 
-/// How a program ends.
+/// Exit of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// It returned this.
+    /// The program returned this code.
     Code(i32),
-    /// This signal ended it.
+    /// This signal ended the program.
     Signal(i32),
 }
 
 pub(super) type ProgramFuture = Pin<Box<dyn Future<Output = Exit> + Send>>;
 pub(super) type Program = Arc<dyn Fn(Invocation) -> ProgramFuture + Send + Sync>;
 
-/// A program that was started, from its own point of view. Relative paths are relative to its directory.
+/// A started program's view of its sandbox. Relative paths are relative to its directory.
 #[derive(Clone)]
 pub struct Invocation {
-    /// The program as it was called, then its arguments.
+    /// Program name as called, then its arguments.
     pub command: Vec<String>,
-    /// Its variables.
+    /// Environment variables.
     pub environment: BTreeMap<String, String>,
-    /// Where it runs.
+    /// Working directory.
     pub directory: PathBuf,
     pub(super) machine: Arc<Machine>,
     pub(super) stdin: Input,
@@ -43,22 +43,22 @@ pub struct Invocation {
 }
 
 impl Invocation {
-    /// The arguments without the program.
+    /// Arguments without the program name.
     pub fn arguments(&self) -> &[String] {
         self.command.get(1..).unwrap_or_default()
     }
 
-    /// Who it runs as.
+    /// User of the program.
     pub fn user(&self) -> User {
         self.machine.spec.user
     }
 
-    /// The next bytes of stdin, whatever is there first; none at its end.
+    /// Reads the next available bytes of stdin; empty at its end.
     pub async fn read(&self) -> io::Result<Vec<u8>> {
         self.stdin.read(CHUNK).await
     }
 
-    /// All of stdin.
+    /// Reads all of stdin.
     pub async fn read_to_end(&self) -> io::Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {
@@ -70,17 +70,17 @@ impl Invocation {
         }
     }
 
-    /// Writes to stdout, and waits while nobody reads it.
+    /// Writes to stdout, and waits while the pipe is full.
     pub async fn print(&self, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         self.stdout.write(bytes.as_ref()).await
     }
 
-    /// Writes to stderr. That nobody can be told is nothing a program can tell anybody.
+    /// Writes to stderr. Errors are ignored, because a program cannot report them anywhere else.
     pub async fn complain(&self, text: impl AsRef<[u8]>) {
-        let _nobody_listens = self.stderr.write(text.as_ref()).await;
+        let _ignored = self.stderr.write(text.as_ref()).await;
     }
 
-    /// What is in a file.
+    /// Reads a file.
     pub fn read_file(&self, path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
         let files = self.machine.files();
         let path = files.resolve(&self.directory, path.as_ref(), LastLink::Follow)?;
@@ -93,7 +93,7 @@ impl Invocation {
         }
     }
 
-    /// Makes or replaces a file. With a full disk the part that fits is written, as by a program.
+    /// Creates or replaces a file. On a full disk the part that fits is written, as a real program would.
     pub fn write_file(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         let mut files = self.machine.files();
         let path = files.resolve(&self.directory, path.as_ref(), LastLink::Follow)?;
@@ -111,7 +111,7 @@ impl Invocation {
         Ok(())
     }
 
-    /// Runs another program of the sandbox to its end with the same streams, directory and variables.
+    /// Runs another program of the sandbox to completion with the same streams, directory and variables.
     pub(super) async fn run(mut self, command: Vec<String>) -> Result<Exit, io::Error> {
         let program = self.machine.find_program(&command, &self.environment)?;
         self.command = command;
@@ -131,7 +131,7 @@ impl Invocation {
         Ok(Input::new(io::Cursor::new(self.read_file(path)?)))
     }
 
-    /// Opens a file for writing, empty or at its end.
+    /// Opens a file for writing, truncated or at its end.
     pub(super) fn open_output(&self, path: &Path, start: WriteStart) -> io::Result<Output> {
         let mut files = self.machine.files();
         let path = files.resolve(&self.directory, path, LastLink::Follow)?;
@@ -147,7 +147,7 @@ impl Invocation {
     }
 }
 
-/// Whether what was in a file stays when it is opened for writing.
+/// Whether a file is truncated or appended to when it is opened for writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteStart {
     Empty,

@@ -1,4 +1,4 @@
-//! What the commands of one fake sandbox share: files, programs, and whether they may go on.
+//! Shared state of one fake sandbox: files, programs, and the paused and destroyed flags.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +17,7 @@ use crate::SandboxError;
 
 pub(super) type Programs = BTreeMap<String, Program>;
 
-/// Where the programs of the fake are said to be.
+/// Directories in which fake programs appear to be.
 const PROGRAM_DIRECTORIES: [&str; 2] = ["/usr/bin", "/bin"];
 
 pub(super) struct Machine {
@@ -41,13 +41,13 @@ impl Machine {
             paused: watch::Sender::new(false),
             destroyed: watch::Sender::new(false),
             running: watch::Sender::new(0),
-            // The number 1 is that of the first process of a sandbox, which is no command.
+            // Process id 1 is the init process of a sandbox, which is not a command.
             next_process: AtomicU64::new(2),
         }
     }
 
     pub(super) fn files(&self) -> MutexGuard<'_, Files> {
-        // A registered program may panic, but not while it holds the files: it never gets hold of them itself.
+        // A registered program may panic, but never while the lock is held: it has no access to the guard.
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -59,7 +59,7 @@ impl Machine {
         self.next_process.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The program that a command names, looked up like `execvp` does.
+    /// Looks up the program of a command as `execvp` does.
     pub(super) fn find_program(
         &self,
         command: &[String],

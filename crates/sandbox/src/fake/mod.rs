@@ -1,11 +1,11 @@
-//! A backend in memory, for the tests of other crates. It isolates nothing because it runs nothing: its programs are
-//! functions, its files a map. What it does not know is an error, never a silent success.
+//! In-memory backend for the tests of other crates. It isolates nothing because it runs nothing: its programs are
+//! functions, its files a map. Anything unsupported is an error, never a silent success.
 //!
-//! It writes nothing to the host either, so it refuses [`menace_model::sandbox::Access::ReadWrite`] mounts and
-//! [`menace_model::sandbox::Workspace::ReadWrite`] and says so in its capabilities: a test that passes with a fake
-//! must not be able to damage the checkout it runs in.
+//! It writes nothing to the host, so it rejects [`menace_model::sandbox::Access::ReadWrite`] mounts and
+//! [`menace_model::sandbox::Workspace::ReadWrite`], as its capabilities say: a test that passes with a fake must not be
+//! able to damage the checkout it runs in.
 //!
-//! Permissions are kept and shown, and not checked: whoever needs a refusal needs a kernel.
+//! Permissions are stored and shown, but not enforced: tests of denied access need a real backend.
 
 mod archive;
 mod backend;

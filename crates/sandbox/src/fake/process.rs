@@ -1,4 +1,4 @@
-//! A running command as its starter sees it.
+//! Running command of the fake backend, as its caller sees it.
 
 use std::io;
 
@@ -12,17 +12,17 @@ use super::error_number;
 use super::streams::CHUNK;
 use crate::{Event, Process, SandboxError};
 
-/// The highest signal of Linux.
+/// Highest signal number on Linux.
 const LAST_SIGNAL: i32 = 64;
 
 pub(super) struct FakeProcess {
-    /// Nothing once it was closed.
+    /// `None` once closed.
     pub(super) stdin: Option<DuplexStream>,
-    /// Nothing once its end was read, like stderr.
+    /// `None` once its end was read; the same holds for stderr.
     pub(super) stdout: Option<DuplexStream>,
     pub(super) stderr: Option<DuplexStream>,
     pub(super) signals: mpsc::UnboundedSender<i32>,
-    /// Nothing once the outcome was told.
+    /// `None` once the outcome was reported.
     pub(super) outcome: Option<JoinHandle<ExecOutcome>>,
 }
 
@@ -30,30 +30,28 @@ pub(super) struct FakeProcess {
 impl Process for FakeProcess {
     async fn next(&mut self) -> Result<Event, SandboxError> {
         while self.stdout.is_some() || self.stderr.is_some() {
-            let (mut printed, mut complained) = (vec![0; CHUNK], vec![0; CHUNK]);
+            let (mut stdout_bytes, mut stderr_bytes) = (vec![0; CHUNK], vec![0; CHUNK]);
             tokio::select! {
-                count = read(&mut self.stdout, &mut printed) => {
-                    if let Some(bytes) = taken(count?, printed, &mut self.stdout) {
+                count = read(&mut self.stdout, &mut stdout_bytes) => {
+                    if let Some(bytes) = taken(count?, stdout_bytes, &mut self.stdout) {
                         return Ok(Event::Stdout(bytes));
                     }
                 }
-                count = read(&mut self.stderr, &mut complained) => {
-                    if let Some(bytes) = taken(count?, complained, &mut self.stderr) {
+                count = read(&mut self.stderr, &mut stderr_bytes) => {
+                    if let Some(bytes) = taken(count?, stderr_bytes, &mut self.stderr) {
                         return Ok(Event::Stderr(bytes));
                     }
                 }
             }
         }
         let Some(outcome) = &mut self.outcome else {
-            return Err(SandboxError::Protocol("the command has ended already".to_owned()));
+            return Err(SandboxError::Protocol("the command has already ended".to_owned()));
         };
         let outcome = outcome.await;
         self.outcome = None;
         match outcome {
             Ok(outcome) => Ok(Event::Exited(Box::new(outcome))),
-            Err(error) => {
-                Err(SandboxError::Protocol(format!("a program of the fake did not end well: {error}")))
-            }
+            Err(error) => Err(SandboxError::Protocol(format!("a fake program failed: {error}"))),
         }
     }
 
@@ -75,7 +73,7 @@ impl Process for FakeProcess {
     }
 
     async fn kill(&mut self) -> Result<(), SandboxError> {
-        // A program of the fake starts no others.
+        // A fake program starts no others.
         self.signal(9).await
     }
 
@@ -89,8 +87,7 @@ impl Process for FakeProcess {
             _ => Err(SandboxError::io("send a signal")(error_number::invalid())),
         };
         refused?;
-        // Nobody receives it after the end of the command, and then it has no effect, as with a process of the kernel
-        // that was not waited for yet.
+        // After the end of the command the signal has no effect, as with a zombie process.
         let _ended = self.signals.send(signal);
         Ok(())
     }
@@ -106,12 +103,12 @@ impl Drop for FakeProcess {
 
 async fn read(stream: &mut Option<DuplexStream>, bytes: &mut [u8]) -> Result<usize, SandboxError> {
     match stream {
-        Some(stream) => stream.read(bytes).await.map_err(SandboxError::io("read what a command prints")),
+        Some(stream) => stream.read(bytes).await.map_err(SandboxError::io("read the output of a command")),
         None => std::future::pending().await,
     }
 }
 
-/// What was read, or nothing at the end of the stream, which is closed then.
+/// Bytes that were read; `None` at the end of the stream, which is then closed.
 fn taken(count: usize, mut bytes: Vec<u8>, stream: &mut Option<DuplexStream>) -> Option<Vec<u8>> {
     if count == 0 {
         *stream = None;

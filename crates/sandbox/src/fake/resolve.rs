@@ -1,4 +1,4 @@
-//! From a path as a program says it to the path that it means: `.`, `..` and links, like the kernel follows them.
+//! Path resolution: `.`, `..` and links, as the kernel follows them.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use super::error_number;
 use super::files::{Files, Node};
 
-/// As many links as Linux follows in one path.
+/// Number of links that Linux follows in one path.
 const MOST_LINKS: usize = 40;
 
 /// Whether a link at the end of a path is followed.
@@ -17,7 +17,7 @@ pub(super) enum LastLink {
 }
 
 impl Files {
-    /// The absolute path without links that `path` means in `directory`. Its last part may be missing, nothing else.
+    /// Resolves `path` relative to `directory` to an absolute path without links. Only its last part may be missing.
     pub(super) fn resolve(&self, directory: &Path, path: &Path, last: LastLink) -> io::Result<PathBuf> {
         let mut links = 0;
         self.walk(directory.to_owned(), path, last, &mut links)

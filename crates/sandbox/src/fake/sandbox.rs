@@ -37,7 +37,7 @@ impl FakeSandbox {
         Self { machine: Arc::new(machine) }
     }
 
-    /// Does to new files what was done to those of the snapshot.
+    /// Applies the changes of a snapshot.
     pub(super) fn restore(&self, snapshot: &Snapshot) -> Result<(), SandboxError> {
         archive::restore(&mut self.machine.files(), snapshot)
     }
@@ -73,13 +73,13 @@ impl FakeSandbox {
         })
     }
 
-    fn start_directory(&self, asked: Option<&Path>) -> Result<PathBuf, SandboxError> {
-        let asked = asked.unwrap_or(Path::new(WORKSPACE));
+    fn start_directory(&self, requested: Option<&Path>) -> Result<PathBuf, SandboxError> {
+        let requested = requested.unwrap_or(Path::new(WORKSPACE));
         let cannot_enter =
-            |reason: String| SandboxError::Inside { action: "start in", path: asked.to_owned(), reason };
+            |reason: String| SandboxError::Inside { action: "start in", path: requested.to_owned(), reason };
         let files = self.machine.files();
         let directory = files
-            .resolve(Path::new(WORKSPACE), asked, LastLink::Follow)
+            .resolve(Path::new(WORKSPACE), requested, LastLink::Follow)
             .map_err(|error| cannot_enter(reason(&error)))?;
         match files.get(&directory) {
             Some(Node::Directory { .. }) => Ok(directory),
@@ -149,7 +149,7 @@ impl Sandbox for FakeSandbox {
     async fn stats(&self) -> Result<Stats, SandboxError> {
         self.machine.check_alive()?;
         Ok(Stats {
-            // Nothing here is a process of its own that anybody could measure.
+            // Fake programs are not processes, so their usage cannot be measured.
             usage: Usage::default(),
             memory_bytes: None,
             pids: Some(*self.machine.running.borrow()),
@@ -185,7 +185,7 @@ impl Sandbox for FakeSandbox {
     }
 
     async fn stop(&self) -> Result<(), SandboxError> {
-        Err(cannot("stop a sandbox and keep it"))
+        Err(cannot("stop a sandbox without destroying it"))
     }
 
     async fn start(&self) -> Result<(), SandboxError> {
@@ -220,7 +220,7 @@ impl Sandbox for FakeSandbox {
     }
 }
 
-/// The beginning of what a command prints.
+/// Captured prefix of a command's output.
 struct Kept {
     bytes: Vec<u8>,
     limit: usize,

@@ -1,6 +1,6 @@
-//! What a program reads and writes: a pipe to whoever started it, or a file after a redirection.
+//! Standard streams of a program: a pipe to the caller, or a file after a redirection.
 //!
-//! Clones share the place in the stream, as descriptors do that a shell hands to its children.
+//! Clones share the position in the stream, as descriptors that a shell passes to its children do.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,15 +11,15 @@ use tokio::sync::Mutex;
 
 use super::machine::Machine;
 
-/// As much as a pipe of Linux holds before its writer waits.
+/// Capacity of a Linux pipe.
 pub(super) const PIPE_CAPACITY: usize = 64 << 10;
 
-/// What is read and written in one go.
+/// Bytes per read or write.
 pub(super) const CHUNK: usize = 8 << 10;
 
 type Reader = Box<dyn AsyncRead + Send + Unpin>;
 
-/// Where a program reads.
+/// Standard input of a program.
 #[derive(Clone)]
 pub(super) enum Input {
     Pipe(Arc<Mutex<Reader>>),
@@ -31,7 +31,7 @@ impl Input {
         Self::Pipe(Arc::new(Mutex::new(Box::new(reader))))
     }
 
-    /// The next bytes, at most so many; none at the end.
+    /// Reads up to `most` bytes; empty at the end.
     pub(super) async fn read(&self, most: usize) -> io::Result<Vec<u8>> {
         match self {
             Self::Zero => Ok(vec![0; most.min(CHUNK)]),
@@ -45,7 +45,7 @@ impl Input {
     }
 }
 
-/// Where a program writes.
+/// Standard output or error of a program.
 #[derive(Clone)]
 pub(super) enum Output {
     Pipe(Arc<Mutex<DuplexStream>>),

@@ -1,4 +1,5 @@
-//! One running command: its program goes on unless the sandbox is paused, until it ends or something ends it.
+//! Supervision of one running command: its program runs unless the sandbox is paused, until it exits, is killed or
+//! times out.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use tokio::time::Instant;
 use super::invocation::{Exit, ProgramFuture};
 use super::machine::Machine;
 
-/// Runs a program to its end, whatever that is.
+/// Runs a program until it exits, is killed or times out.
 pub(super) async fn supervise(
     running: Running,
     program: ProgramFuture,
@@ -81,7 +82,7 @@ async fn next_fatal(signals: &mut mpsc::UnboundedReceiver<i32>) -> i32 {
     }
 }
 
-/// Whether a signal ends a program that does not care about it; see `signal(7)`.
+/// Whether the default action of a signal ends a program; see `signal(7)`.
 pub(super) fn is_fatal(signal: i32) -> bool {
     !matches!(signal, 0 | libc::SIGCHLD | libc::SIGCONT | libc::SIGURG | libc::SIGWINCH)
 }
@@ -93,7 +94,7 @@ async fn wait_for(timeout: Option<Duration>) {
     }
 }
 
-/// A program that is not polled does nothing, which is what paused means.
+/// Polls the program unless the sandbox is paused: a program that is not polled does nothing.
 async fn run_unless_paused(machine: &Machine, mut program: ProgramFuture) -> Exit {
     let mut paused = machine.paused.subscribe();
     loop {

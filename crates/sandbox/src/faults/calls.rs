@@ -1,9 +1,9 @@
-//! Which system calls a kind of call is, and what they are about.
+//! Mapping from fault rules to system calls, and from system calls to the file they act on.
 
-use menace_enter::seccomp::{Answer, Decision, Row, rows};
+use menace_isolation::seccomp::{Answer, Decision, Row, rows};
 use menace_model::faults::{FaultRule, FaultyCall};
 
-/// Where a call says what it is about: numbers of arguments.
+/// Arguments, by index, that name the file of a system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subject {
     /// A path, relative to the directory of a descriptor or to the working directory.
@@ -18,7 +18,7 @@ const PATH: Subject = Subject::Path { directory: None, path: 0 };
 const AT: Subject = Subject::Path { directory: Some(0), path: 1 };
 const FILE: Subject = Subject::Descriptor(0);
 
-/// The kind of a call and what it is about, by its name.
+/// Kind and subject of a system call, by name.
 fn kind(name: &str) -> Option<(FaultyCall, Subject)> {
     Some(match name {
         "open" | "creat" => (FaultyCall::Open, PATH),
@@ -43,18 +43,18 @@ fn kind(name: &str) -> Option<(FaultyCall, Subject)> {
     })
 }
 
-/// The numbers of the calls that rules are about.
+/// Numbers of the system calls that the rules match.
 pub(crate) fn numbers(rules: &[FaultRule]) -> Vec<u32> {
-    let is_meant = |row: &&Row| {
+    let is_matched = |row: &&Row| {
         kind(row.name()).is_some_and(|(call, _)| rules.iter().any(|rule| rule.call == call))
             && !matches!(row.decision, Decision::Give(Answer::Absent | Answer::Refuse(_)))
     };
-    rows().filter(is_meant).map(|row| row.number).collect()
+    rows().filter(is_matched).map(|row| row.number).collect()
 }
 
-/// The kind of a call and what it is about, by its number, and its name.
+/// Kind, subject and name of a system call, by number.
 pub(super) fn look_up(number: u32) -> Option<(FaultyCall, Subject, &'static str)> {
-    let row = menace_enter::seccomp::row(number)?;
+    let row = menace_isolation::seccomp::row(number)?;
     let (call, subject) = kind(row.name())?;
     Some((call, subject, row.name()))
 }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_has_calls_that_can_be_asked_about() {
+    fn every_kind_has_system_calls() {
         for (call, name) in FaultyCall::ALL {
             let rule: FaultRule = format!("{name}=EIO").parse().unwrap();
             let numbers = numbers(&[rule]);
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_supervisor_needs_itself_is_never_asked_about() {
+    fn calls_that_the_supervisor_needs_are_never_intercepted() {
         let rules: Vec<FaultRule> =
             FaultyCall::ALL.iter().map(|(_, name)| format!("{name}=EIO").parse().unwrap()).collect();
         let names: Vec<_> = numbers(&rules).into_iter().map(|number| look_up(number).unwrap().2).collect();

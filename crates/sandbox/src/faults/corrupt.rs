@@ -1,4 +1,4 @@
-//! Writing something else than what was given.
+//! Corrupted writes: writes altered bytes in place of the caller's.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -6,14 +6,14 @@ use std::os::unix::fs::FileExt;
 
 use super::target::{Target, descriptor};
 
-/// Bytes that are written at once. A call that wanted to write more is told that it wrote these, and goes on with the
-/// rest, as it has to anyway.
+/// Most bytes written per call. A call with more bytes gets a short write and has to write the rest itself, as after
+/// any short write.
 const MOST: usize = 1 << 20;
-/// One byte in so many is changed, and the first.
+/// Distance between altered bytes; the first byte is always altered.
 const EVERY: usize = 64;
 
-/// Does the work of a call that writes, with other bytes; what it returns. `None` if it cannot be done for this call,
-/// because it does not write to a file.
+/// Performs a write call with altered bytes and returns its result. `None` if the call does not write to a regular
+/// file.
 pub(super) fn write_other_bytes(
     target: Target,
     name: &str,
@@ -43,7 +43,7 @@ pub(super) fn write_other_bytes(
     })
 }
 
-/// The pieces of a call that has several: addresses and lengths.
+/// Addresses and lengths of the buffers of a vectored write.
 fn vector(target: Target, arguments: &[u64; 6]) -> Option<Vec<(u64, u64)>> {
     let count = usize::try_from(arguments[2]).ok().filter(|count| *count <= 1024)?;
     let mut bytes = vec![0; count * 16];

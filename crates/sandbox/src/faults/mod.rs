@@ -1,8 +1,8 @@
-//! System calls that go wrong on purpose, for any program and all that it starts.
+//! Fault injection into system calls, for any program and its descendants.
 //!
-//! The filter of a sandbox reports the calls that a rule is about to a supervisor in menace, which lets the kernel go on
-//! with them, fails them, holds them for a while, or writes something else instead. Without rules nothing is reported
-//! that was not before, and calls cost what they did.
+//! The seccomp filter of a sandbox reports the system calls that a rule matches to a supervisor thread in menace, which
+//! continues them, fails them, delays them, or writes corrupted bytes. Without rules no additional call is reported,
+//! and calls cost the same as before.
 
 mod calls;
 mod corrupt;

@@ -1,4 +1,4 @@
-//! Whoever is asked about system calls.
+//! Fault injector: answers the seccomp notifications of a sandbox.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use menace_enter::seccomp::{self, Answer, Denials};
+use menace_isolation::seccomp::{self, Answer, Denials};
 use menace_model::chance::{mixed, share};
 use menace_model::faults::{Fault, FaultCount, FaultRule, FaultyCall};
 use menace_model::sandbox::Denial;
@@ -23,10 +23,10 @@ use crate::SandboxError;
 
 /// `SECCOMP_USER_NOTIF_FLAG_CONTINUE` in the type of its field.
 const CONTINUE: u32 = 1;
-/// Processes that are known to run programs. More are looked at each time.
+/// Size limit of the cache of processes that run programs. Processes beyond it are inspected on every call.
 const MOST_KNOWN: usize = 10_000;
 
-/// Answers the calls of a sandbox, on a thread of its own, until nobody is left who could make one.
+/// Answers the notifications of a sandbox on a dedicated thread until its last process has ended.
 #[derive(Debug)]
 pub(crate) struct Supervisor {
     counts: Arc<Mutex<Counts>>,
@@ -36,12 +36,12 @@ pub(crate) struct Supervisor {
 struct Counts {
     rules: Vec<FaultCount>,
     denials: Denials,
-    /// Why calls were not answered any more, if that happened.
+    /// Error that ended the supervisor thread, if any.
     problem: Option<String>,
 }
 
 impl Supervisor {
-    /// Begins to answer. `ours` is the executable whose own calls never go wrong.
+    /// Starts the supervisor thread. Calls of the executable `ours`, menace itself, are exempt from faults.
     pub(crate) fn start(
         listener: OwnedFd,
         rules: &[FaultRule],
@@ -66,19 +66,19 @@ impl Supervisor {
         Ok(Self { counts })
     }
 
-    /// What was made to go wrong so far.
+    /// Number of injected faults so far, per rule.
     pub(crate) fn report(&self) -> Result<Vec<FaultCount>, SandboxError> {
         let counts = lock(&self.counts);
         match &counts.problem {
             None => Ok(counts.rules.clone()),
-            // Calls that nobody answers fail, and no rule says so.
-            Some(problem) => Err(SandboxError::Protocol(format!(
-                "system calls of a sandbox were not answered any more: {problem}"
-            ))),
+            // Unanswered calls fail without any rule that accounts for them.
+            Some(problem) => {
+                Err(SandboxError::Protocol(format!("the fault injector of a sandbox stopped: {problem}")))
+            }
         }
     }
 
-    /// Calls that were refused since the last time.
+    /// Calls denied by the filter since the last call of this function.
     pub(crate) fn take_denied(&self) -> Vec<Denial> {
         let denied = lock(&self.counts).denials.take();
         denied.into_iter().map(|(syscall, count)| Denial { syscall, count }).collect()
@@ -86,7 +86,7 @@ impl Supervisor {
 }
 
 fn lock(counts: &Mutex<Counts>) -> std::sync::MutexGuard<'_, Counts> {
-    // Nothing panics while it holds the lock, and the counts are right after every line.
+    // No code panics while it holds the lock, and the counts are consistent after every statement.
     counts.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -96,11 +96,11 @@ struct Desk {
     ours: PathBuf,
     counts: Arc<Mutex<Counts>>,
     programs: HashSet<u32>,
-    /// Calls that are let go later.
+    /// Delayed calls by the time at which they continue.
     held: BinaryHeap<Reverse<(Instant, u64)>>,
 }
 
-/// What becomes of a call.
+/// Decision about one intercepted call.
 enum Verdict {
     GoesOn,
     Fails(i32),
@@ -111,32 +111,32 @@ enum Verdict {
 impl Desk {
     fn answer_all(&mut self) -> io::Result<()> {
         loop {
-            self.let_go()?;
-            let patience =
+            self.continue_delayed()?;
+            let timeout =
                 self.held.peek().map(|Reverse((at, _))| at.saturating_duration_since(Instant::now()));
-            let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
+            let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
             let mut polled = [PollFd::new(&self.listener, PollFlags::IN)];
-            match poll(&mut polled, patience.as_ref()) {
+            match poll(&mut polled, timeout.as_ref()) {
                 Ok(_) | Err(rustix::io::Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
             }
-            let happened = polled[0].revents();
-            if happened.contains(PollFlags::IN) {
+            let events = polled[0].revents();
+            if events.contains(PollFlags::IN) {
                 if let Some(call) = seccomp::receive(self.listener.as_fd())? {
                     self.answer(&call)?;
                 }
-            } else if happened.intersects(PollFlags::HUP | PollFlags::ERR) {
-                // Nobody is left.
+            } else if events.intersects(PollFlags::HUP | PollFlags::ERR) {
+                // The last process with this filter has ended.
                 return Ok(());
             }
         }
     }
 
-    fn let_go(&mut self) -> io::Result<()> {
+    fn continue_delayed(&mut self) -> io::Result<()> {
         let now = Instant::now();
         while self.held.peek().is_some_and(|Reverse((at, _))| *at <= now) {
             if let Some(Reverse((_, id))) = self.held.pop() {
-                self.send(goes_on(id))?;
+                self.send(continue_response(id))?;
             }
         }
         Ok(())
@@ -153,15 +153,17 @@ impl Desk {
             return self.send(seccomp::refusal(call));
         }
         match self.decide(call, number) {
-            Verdict::GoesOn => self.send(goes_on(call.id)),
-            Verdict::Fails(error) => self.send(returns(call.id, 0, -error)),
+            Verdict::GoesOn => self.send(continue_response(call.id)),
+            Verdict::Fails(error) => self.send(result_response(call.id, 0, -error)),
             Verdict::Later(delay) => {
                 self.held.push(Reverse((Instant::now() + delay, call.id)));
                 Ok(())
             }
-            Verdict::Done(Ok(written)) => self.send(returns(call.id, i64::try_from(written).unwrap_or(0), 0)),
+            Verdict::Done(Ok(written)) => {
+                self.send(result_response(call.id, i64::try_from(written).unwrap_or(0), 0))
+            }
             Verdict::Done(Err(error)) => {
-                self.send(returns(call.id, 0, -error.raw_os_error().unwrap_or(libc::EIO)))
+                self.send(result_response(call.id, 0, -error.raw_os_error().unwrap_or(libc::EIO)))
             }
         }
     }
@@ -174,12 +176,12 @@ impl Desk {
         }
         let about = About::new(target, subject, &call.data.args);
         let mut counts = lock(&self.counts);
-        for (place, counted) in (0_u64..).zip(&mut counts.rules) {
+        for (index, counted) in (0_u64..).zip(&mut counts.rules) {
             if !about.fits(&counted.rule, kind) {
                 continue;
             }
             counted.seen += 1;
-            let chance = share(mixed(mixed(mixed(self.seed) ^ place) ^ counted.seen));
+            let chance = share(mixed(mixed(mixed(self.seed) ^ index) ^ counted.seen));
             if chance >= counted.rule.rate {
                 continue;
             }
@@ -197,7 +199,7 @@ impl Desk {
         Verdict::GoesOn
     }
 
-    /// Whoever runs a program once never runs our own code again.
+    /// Caches positive answers: a process that has executed a program never runs menace's own code again.
     fn is_program(&mut self, target: Target) -> bool {
         if self.programs.contains(&target.thread) {
             return true;
@@ -210,7 +212,7 @@ impl Desk {
     }
 }
 
-/// What a call is about. Its path is read only if a rule wants to know.
+/// File that a call acts on. Its path is read from the process only if a rule needs it.
 struct About<'a> {
     target: Target,
     subject: Subject,
@@ -241,10 +243,10 @@ impl<'a> About<'a> {
     }
 }
 
-fn goes_on(id: u64) -> libc::seccomp_notif_resp {
+fn continue_response(id: u64) -> libc::seccomp_notif_resp {
     libc::seccomp_notif_resp { id, val: 0, error: 0, flags: CONTINUE }
 }
 
-fn returns(id: u64, val: i64, error: i32) -> libc::seccomp_notif_resp {
+fn result_response(id: u64, val: i64, error: i32) -> libc::seccomp_notif_resp {
     libc::seccomp_notif_resp { id, val, error, flags: 0 }
 }

@@ -1,4 +1,4 @@
-//! What a call is about, read from the process that waits in it.
+//! Inspection of a process that waits in an intercepted system call.
 
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open}
 
 use super::calls::Subject;
 
-/// The longest path that the kernel takes.
+/// Longest path that the kernel accepts (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
 /// `AT_FDCWD` as the kernel sees it.
 const WORKING_DIRECTORY: i32 = -100;
@@ -17,17 +17,18 @@ const WORKING_DIRECTORY: i32 = -100;
 /// A thread that waits in a system call.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target {
-    /// Its number outside.
+    /// Thread id in the host's pid namespace.
     pub(super) thread: u32,
 }
 
 impl Target {
-    /// Whether it runs a program, and not the code of ours before it. What hides itself is ours.
+    /// Whether the process runs a program rather than menace's own code before the exec. An unreadable `exe` link
+    /// counts as menace's code.
     pub(super) fn is_program(self, ours: &Path) -> bool {
         fs::read_link(self.file("exe")).is_ok_and(|executable| executable != ours)
     }
 
-    /// The path that a call is about, as it is inside; `None` for what has no path.
+    /// Path that a call acts on, as seen inside the sandbox; `None` for descriptors without a path.
     pub(super) fn path(self, subject: Subject, arguments: &[u64; 6]) -> Option<PathBuf> {
         match subject {
             Subject::Descriptor(argument) => self.link(descriptor(arguments[argument])),
@@ -45,7 +46,7 @@ impl Target {
         }
     }
 
-    /// The path of an open file; `None` for a pipe, a socket and the like.
+    /// Path of an open file; `None` for pipes, sockets and similar descriptors.
     fn link(self, number: i32) -> Option<PathBuf> {
         fs::read_link(self.file(&format!("fd/{number}"))).ok().filter(|path| path.is_absolute())
     }
@@ -58,12 +59,12 @@ impl Target {
         Some(PathBuf::from(String::from_utf8_lossy(bytes.get(..end)?).into_owned()))
     }
 
-    /// Its memory.
+    /// Memory of the process.
     pub(super) fn memory(self) -> Option<File> {
         File::open(self.file("mem")).ok()
     }
 
-    /// A copy of one of its descriptors.
+    /// Duplicate of one of the process's descriptors.
     pub(super) fn descriptor(self, number: i32) -> Option<OwnedFd> {
         let status = fs::read_to_string(self.file("status")).ok()?;
         let process = status.lines().find_map(|line| line.strip_prefix("Tgid:"))?.trim().parse().ok()?;
@@ -76,13 +77,13 @@ impl Target {
     }
 }
 
-/// A descriptor, of which the kernel takes the low half.
+/// Descriptor in a system call argument; the kernel reads only the low 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "the kernel reads the low half only")]
 pub(super) fn descriptor(argument: u64) -> i32 {
     (argument as u32).cast_signed()
 }
 
-/// Without `.` and `..`, as far as that can be said without looking at links.
+/// Removes `.` and `..` lexically, without resolving links.
 fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
@@ -100,13 +101,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_what_it_leads_to() {
+    fn paths_are_normalised_lexically() {
         assert_eq!(normal(Path::new("/workspace/./a/../b")), Path::new("/workspace/b"));
         assert_eq!(normal(Path::new("/../../a")), Path::new("/a"));
     }
 
     #[test]
-    fn paths_are_read_from_a_process_as_it_sees_them() {
+    fn paths_are_read_from_the_memory_of_the_process() {
         let target = Target { thread: std::process::id() };
         let (path, relative) = (c"/tmp/../etc/hosts", c"sub/file");
         let at = |directory: i32, text: &std::ffi::CStr| {

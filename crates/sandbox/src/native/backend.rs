@@ -1,4 +1,4 @@
-//! The native backend: namespaces of this kernel, made by a launcher.
+//! Native backend: namespaces of this kernel, created by a launcher process.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ use super::sandbox::NativeSandbox;
 use crate::environment::BaseEnvironment;
 use crate::{Backend, Sandbox, SandboxError, Snapshot};
 
-/// How a native backend is started.
+/// Options for starting a native backend.
 #[derive(Debug, Clone)]
 pub struct NativeOptions {
-    /// The binary `menace`, which is started as the launcher.
+    /// Path of the `menace` binary, which is started as the launcher.
     pub executable: PathBuf,
-    /// Where it is written down what is alive. `None` means the usual place of this user.
+    /// Directory of the registry of live backends. `None` means the default directory of this user.
     pub runtime_directory: Option<PathBuf>,
 }
 
@@ -35,25 +35,25 @@ impl Default for NativeOptions {
     }
 }
 
-/// The native backend. Its sandboxes end with it.
+/// Native backend. Its sandboxes end with it.
 pub struct NativeBackend {
     shared: Arc<Shared>,
 }
 
-/// What all sandboxes of a backend share.
+/// State that all sandboxes of a backend share.
 pub(super) struct Shared {
     pub(super) launcher: Launcher,
     pub(super) hierarchies: Hierarchies,
     pub(super) groups: OwnerGroup,
     pub(super) environment: BaseEnvironment,
     pub(super) privileged: bool,
-    // Dropped last: as long as it is there, nobody takes what is ours for left over.
+    // Dropped last: while it exists, no other process treats this backend's resources as stale.
     pub(super) registration: Arc<Registration>,
 }
 
 impl Shared {
-    /// What keeps each limit that can be kept. Where no control group limits processes, the kernel's limit for the user
-    /// of a namespace does, which is the user of one sandbox.
+    /// Enforcement mechanism of each limit that can be enforced. Where no control group limits processes, the kernel's
+    /// per-user limit in a user namespace does; each sandbox has a user of its own.
     pub(super) fn controllers(&self) -> BTreeMap<Controller, String> {
         let mut controllers = self.hierarchies.controllers();
         controllers.entry(Controller::Pids).or_insert_with(|| "rlimit".into());
@@ -62,11 +62,11 @@ impl Shared {
 }
 
 impl NativeBackend {
-    /// Removes what killed predecessors left, starts a launcher and prepares what sandboxes share.
+    /// Removes stale resources of killed predecessors, starts a launcher and prepares the state that sandboxes share.
     pub async fn start(options: &NativeOptions) -> Result<Self, SandboxError> {
         let hierarchies = Hierarchies::discover(&Sources::host())?;
         let registration = Arc::new(Registration::new(options.runtime_directory.as_deref(), &hierarchies)?);
-        // It starts while this process looks at the host.
+        // The launcher starts up while this process inspects the host.
         let launcher = Launcher::start(&options.executable, &registration)?;
         let groups = hierarchies
             .owner_group(registration.name(), Some(Arc::clone(&registration) as Arc<dyn Record>))?;
@@ -78,19 +78,19 @@ impl NativeBackend {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// A directory for files that shall not outlive this process: it goes with the backend, and if the process is killed
-    /// the next one removes it.
+    /// Directory for files that must not outlive this process: it is removed with the backend, and if the process is
+    /// killed, the next backend removes it.
     pub fn directory(&self) -> &Path {
         self.shared.registration.directory()
     }
 
-    /// For what is made with this backend and is no sandbox.
+    /// Shared state, for users of this backend that are not sandboxes (the zygote).
     pub(super) fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
     }
 }
 
-/// Whether the device can be opened of which interfaces are made. Some hosts leave that to root.
+/// Whether `/dev/net/tun` can be opened, which interfaces are created from. Some hosts restrict it to root.
 pub(super) fn can_have_networks() -> bool {
     rustix::fs::access("/dev/net/tun", Access::READ_OK | Access::WRITE_OK).is_ok()
 }

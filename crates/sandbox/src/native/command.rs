@@ -1,4 +1,4 @@
-//! A command before it runs: what connects us with it, and what the sandbox is told.
+//! A command before it runs: its pipes, and the start request for the sandbox.
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use super::protocol::Program;
 use crate::SandboxError;
 use crate::environment::BaseEnvironment;
 
-/// A command before it runs: our ends of what connects us with it.
+/// A command before it runs, with the caller's ends of its pipes.
 pub(super) struct Command {
     pub(super) program: String,
     pub(super) directory: PathBuf,
-    /// Nothing if it is to have a terminal, of which we hear later.
+    /// `None` for a command with a terminal, which is reported later.
     pub(super) stdin: Option<pipe::Sender>,
     pub(super) stdout: Reading,
     pub(super) stderr: Reading,
@@ -25,8 +25,8 @@ pub(super) struct Command {
 }
 
 impl Command {
-    /// Opens what connects us with a command; the second and third value are for the first process of the sandbox. A terminal is
-    /// opened there.
+    /// Opens the pipes of a command. The second and third values are for the init process of the sandbox, which also
+    /// opens the terminal if there is one.
     pub(super) fn prepare(
         spec: &SandboxSpec,
         base: &BaseEnvironment,
@@ -34,8 +34,8 @@ impl Command {
         counts_cpu: bool,
     ) -> Result<(Self, Program, Vec<OwnedFd>), SandboxError> {
         let program = request.command.first().cloned().ok_or_else(|| SandboxError::Refused {
-            problem: "no command was given".into(),
-            hint: "name a program and its arguments".into(),
+            problem: "no command given".into(),
+            hint: "pass a program and its arguments".into(),
         })?;
         let (stdin, stdout, stderr, for_program) = if request.terminal.is_some() {
             (None, Reading::nothing(), Reading::nothing(), Vec::new())

@@ -1,15 +1,15 @@
-//! The CPU time of one command or call, out of what is counted for its group and for its processes.
+//! CPU time of one command or call, computed from the counters of its group and of its processes.
 
 use menace_model::sandbox::Usage;
 
-/// User and system time in milliseconds between two looks at a group, if the group counts it; else what the processes
-/// themselves took.
+/// User and system time in milliseconds between two readings of a group, if the group counts it; else the times of the
+/// processes themselves.
 ///
-/// The group's sum is exact and nobody can hide from it: a child that ended while its parent ignored that is in it. But
-/// its two parts are divided anew at each look, as the ticks fell since the beginning, and the difference between two
-/// looks may even be negative. So the sum is divided as the kernel divides the time of the processes.
+/// The group's sum is exact and complete: it includes a child that ended while its parent ignored SIGCHLD. But the
+/// kernel splits it into its two parts at each reading, by the ticks since the beginning, so the difference of a part
+/// between two readings may even be negative. So the sum is divided in the proportion of the processes' times.
 ///
-/// What processes of ours took in the group meanwhile is not the command's.
+/// `ours_ms` is the CPU time of our own processes in the group, which is subtracted.
 pub(super) fn between(
     before: &Usage,
     after: &Usage,
@@ -24,7 +24,7 @@ pub(super) fn between(
     (Some(taken - in_kernel), Some(in_kernel))
 }
 
-/// Both parts together; nothing where they are not counted.
+/// Sum of both parts; `None` where they are not counted.
 pub(super) fn sum(usage: &Usage) -> Option<f64> {
     Some(usage.cpu_user_ms? + usage.cpu_system_ms?)
 }
@@ -42,14 +42,14 @@ mod tests {
     }
 
     #[test]
-    fn the_groups_sum_is_divided_as_the_time_of_the_processes() {
-        // The group's own user time went down.
+    fn the_group_sum_is_divided_in_proportion_to_process_times() {
+        // The group's own user time decreased.
         let taken = between(&usage(10.0, 10.0), &usage(9.5, 14.5), &usage(1.0, 1.0), 0.5);
         assert_eq!(taken, (Some(1.75), Some(1.75)));
     }
 
     #[test]
-    fn without_time_of_processes_it_is_divided_as_the_groups() {
+    fn without_process_times_the_group_proportion_is_used() {
         let taken = between(&usage(0.0, 0.0), &usage(3.0, 1.0), &usage(0.0, 0.0), 0.0);
         assert_eq!(taken, (Some(3.0), Some(1.0)));
         assert_eq!(
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_group_it_is_that_of_the_processes() {
+    fn without_a_group_the_process_times_are_used() {
         let nothing = Usage::default();
         assert_eq!(between(&nothing, &nothing, &usage(3.0, 1.0), 9.0), (Some(3.0), Some(1.0)));
         assert_eq!(between(&nothing, &nothing, &nothing, 0.0), (None, None));

@@ -1,4 +1,4 @@
-//! Files in and out of a native sandbox: archives, what changed, snapshots.
+//! File transfer in and out of a native sandbox: archives, changed files, snapshots.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -20,7 +20,7 @@ use super::sandbox::NativeSandbox;
 use super::wire::Answers;
 use crate::{SandboxError, Snapshot, Watch};
 
-/// A program can make as many names as its disk holds, and they are held in our memory.
+/// Maximum size of a listing: a program can create as many names as its disk holds, and the listing is held in memory.
 const LONGEST_LISTING: u64 = 64 << 20;
 
 impl NativeSandbox {
@@ -33,7 +33,7 @@ impl NativeSandbox {
         let mut ours = sender(ours)?;
         let work = Work::Unpack { directory: directory.to_owned() };
         let answers = self.ask(|job| Request::Work { job, work }, &[theirs]).await?;
-        // A child that refuses an entry stops reading; why it did is in its answer.
+        // A child that rejects an entry stops reading; its answer holds the reason.
         let copied = tokio::io::copy(archive, &mut ours).await;
         drop(ours);
         self.finish(answers, "unpack an archive into", directory).await?;
@@ -61,8 +61,7 @@ impl NativeSandbox {
     async fn list_layer(&self) -> Result<Layer, SandboxError> {
         if let Workspace::ReadWrite(_) = &self.spec.workspace {
             return Err(SandboxError::Refused {
-                problem: "a sandbox that writes to the host directory itself does not know what it changed"
-                    .into(),
+                problem: "changes are unknown in a sandbox that writes directly to the host directory".into(),
                 hint: "use a copy-on-write workspace".into(),
             });
         }
@@ -73,12 +72,13 @@ impl NativeSandbox {
         let read = (&mut ours).take(LONGEST_LISTING + 1).read_to_end(&mut listing).await;
         read.map_err(SandboxError::io("list changes"))?;
         if listing.len() as u64 > LONGEST_LISTING {
-            let reason = format!("the names alone are longer than {} MiB", LONGEST_LISTING >> 20);
-            return Err(inside("list what was written in", Path::new("/"), reason));
+            let reason = format!("the listing exceeds {} MiB", LONGEST_LISTING >> 20);
+            return Err(inside("list the changes in", Path::new("/"), reason));
         }
-        self.finish(answers, "list what was written in", Path::new("/")).await?;
-        postcard::from_bytes(&listing)
-            .map_err(|error| SandboxError::Protocol(format!("a sandbox listed its changes wrongly: {error}")))
+        self.finish(answers, "list the changes in", Path::new("/")).await?;
+        postcard::from_bytes(&listing).map_err(|error| {
+            SandboxError::Protocol(format!("invalid list of changes from the sandbox: {error}"))
+        })
     }
 
     pub(super) async fn take_snapshot(&self) -> Result<Snapshot, SandboxError> {
@@ -89,17 +89,17 @@ impl NativeSandbox {
             .prefix("snapshot-")
             .suffix(".tar")
             .tempfile_in(self.shared.registration.directory())
-            .map_err(SandboxError::io("make a file for a snapshot"))?;
+            .map_err(SandboxError::io("create a snapshot file"))?;
         let (file, path) = file.into_parts();
         let answers =
             self.ask(|job| Request::Work { job, work: Work::PackLayer }, &[OwnedFd::from(file)]).await?;
-        self.finish(answers, "pack what was written in", Path::new("/")).await?;
+        self.finish(answers, "pack the changes in", Path::new("/")).await?;
         Ok(Snapshot { spec: self.spec.clone(), changes, removed, archive: Arc::new(path) })
     }
 
     pub(super) async fn restore(&self, snapshot: &Snapshot) -> Result<(), SandboxError> {
         let paths = snapshot.removed.iter().map(OsString::from).collect();
-        // The archive is not used, but work always comes with one.
+        // The pipe is not used, but a work request always carries one.
         let (_ours, theirs) = new_pipe()?;
         let answers = self.ask(|job| Request::Work { job, work: Work::Remove { paths } }, &[theirs]).await?;
         self.finish(answers, "remove files in", Path::new(WORKSPACE)).await?;
@@ -109,7 +109,7 @@ impl NativeSandbox {
         self.finish(answers, "unpack a snapshot into", Path::new("/")).await
     }
 
-    /// Does what a user asks about files.
+    /// Performs a file operation that a user requested.
     pub(super) async fn file_work(&self, work: FileWork) -> Result<Vec<FileEntry>, SandboxError> {
         self.check_alive()?;
         let (action, path) = (work.action(), work.path().clone());
@@ -118,17 +118,18 @@ impl NativeSandbox {
         let answers = self.ask(|job| Request::Work { job, work: Work::Files(work) }, &[theirs]).await?;
         let mut answer = Vec::new();
         let read = (&mut ours).take(LONGEST_LISTING + 1).read_to_end(&mut answer).await;
-        read.map_err(SandboxError::io("read an answer about files"))?;
+        read.map_err(SandboxError::io("read the result of a file operation"))?;
         if answer.len() as u64 > LONGEST_LISTING {
-            let reason = format!("the names alone are longer than {} MiB", LONGEST_LISTING >> 20);
+            let reason = format!("the listing exceeds {} MiB", LONGEST_LISTING >> 20);
             return Err(inside(action, &path, reason));
         }
         self.finish(answers, action, &path).await?;
-        postcard::from_bytes(&answer)
-            .map_err(|error| SandboxError::Protocol(format!("a sandbox answered wrongly: {error}")))
+        postcard::from_bytes(&answer).map_err(|error| {
+            SandboxError::Protocol(format!("invalid file entries from the sandbox: {error}"))
+        })
     }
 
-    /// Watches files. It has begun when this returns.
+    /// Watches files. The watch is active when this returns.
     pub(super) async fn watch_files(&self, path: &Path) -> Result<Watching, SandboxError> {
         self.check_alive()?;
         let (ours, theirs) = new_pipe()?;
@@ -151,7 +152,7 @@ impl NativeSandbox {
         match answers.next().await {
             Some(Report::Ended { end: End { exit_code: Some(0), .. }, .. }) => Ok(()),
             Some(Report::Ended { end, .. }) => {
-                let reason = end.problem.unwrap_or_else(|| "the process that did it was killed".into());
+                let reason = end.problem.unwrap_or_else(|| "the worker process was killed".into());
                 Err(inside(action, path, reason))
             }
             Some(Report::NotStarted { errno, .. }) => {
@@ -162,7 +163,7 @@ impl NativeSandbox {
     }
 }
 
-/// Files of a sandbox that are watched by a child inside, until this is dropped.
+/// Watch on files of a sandbox, made by a child process inside it until this is dropped.
 pub(super) struct Watching {
     events: pipe::Receiver,
 }
@@ -183,7 +184,7 @@ impl Watch for Watching {
     }
 }
 
-/// What a user understands by changed: the layer compared with the directory below.
+/// Changes as a user sees them: the overlay layer compared with the directory below it.
 fn changes(layer: &Layer, below: Option<&Path>) -> FileChanges {
     let text = |path: &OsStr| path.to_string_lossy().into_owned();
     let written: BTreeSet<String> = layer.written.iter().map(|path| text(path)).collect();
@@ -200,7 +201,7 @@ fn changes(layer: &Layer, below: Option<&Path>) -> FileChanges {
     FileChanges { written: written.into_iter().collect(), deleted: deleted.into_iter().collect() }
 }
 
-/// Files of the host at or below a path, by their names inside. What is gone or was never there hides nothing.
+/// Files of the host at or below a path, by their names inside the sandbox. A missing path yields none.
 fn files_below(host: &Path, inside: &Path) -> Vec<PathBuf> {
     let Ok(metadata) = fs::symlink_metadata(host) else { return Vec::new() };
     if !metadata.is_dir() {

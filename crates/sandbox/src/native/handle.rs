@@ -1,12 +1,12 @@
-//! The caller's side of the launcher.
+//! Caller's side of the launcher.
 
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use menace_enter::StepError;
-use menace_enter::root::Entry;
+use menace_isolation::StepError;
+use menace_isolation::root::Entry;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use super::launcher;
@@ -14,12 +14,12 @@ use super::protocol::{Order, Preparation, Report};
 use super::registry::Registration;
 use super::wire::Socket;
 use crate::SandboxError;
-use menace_enter::channel;
+use menace_isolation::channel;
 
-/// The first argument with which the binary becomes a launcher.
+/// First argument that makes the binary run as the launcher.
 pub const LAUNCHER_ARGUMENT: &str = "__init";
 
-/// A launcher. It ends when this is dropped.
+/// Handle of a launcher process. Dropping it ends the launcher.
 pub(super) struct Launcher {
     socket: Option<Socket>,
     process: LauncherProcess,
@@ -31,7 +31,7 @@ enum LauncherProcess {
 }
 
 impl Launcher {
-    /// Starts it. It waits for its preparation.
+    /// Starts the launcher, which then waits for its preparation.
     pub(super) fn start(executable: &Path, registration: &Registration) -> Result<Self, SandboxError> {
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to the launcher"))?;
         let process =
@@ -41,15 +41,17 @@ impl Launcher {
         Ok(Self { socket: Some(socket), process })
     }
 
-    /// Prepares it and waits until it is ready for orders.
+    /// Prepares the launcher and waits until it accepts orders.
     pub(super) async fn prepare(&self, skeleton: Vec<Entry>, privileged: bool) -> Result<(), SandboxError> {
         let preparation = Preparation { skeleton, privileged };
-        let socket = self.socket.as_ref().expect("it is taken only when this is dropped");
+        let socket = self.socket.as_ref().expect("the socket is taken only when the launcher is dropped");
         socket.send(&preparation, &[]).await.map_err(SandboxError::io("prepare the launcher"))?;
-        match socket.receive().await.map_err(SandboxError::io("hear from the launcher"))? {
+        match socket.receive().await.map_err(SandboxError::io("receive from the launcher"))? {
             Some((Report::Ready { .. }, _)) => Ok(()),
             Some((Report::Failed(error), _)) => Err(unsupported(&error)),
-            Some((report, _)) => Err(SandboxError::Protocol(format!("the launcher answered {report:?}"))),
+            Some((report, _)) => {
+                Err(SandboxError::Protocol(format!("unexpected answer from the launcher: {report:?}")))
+            }
             None => Err(SandboxError::Protocol("the launcher ended before it was ready".into())),
         }
     }
@@ -64,15 +66,15 @@ impl Launcher {
 }
 
 impl LauncherProcess {
-    /// A process with one thread is simply forked. One with several has to be started as a program of its own, because a
-    /// fork has only the thread that forked, and whatever lock another one held stays locked.
+    /// A single-threaded process is forked. One with several threads has to be started as a separate program, because
+    /// a fork has only the thread that forked, and a lock that another thread held stays locked.
     fn start(executable: &Path, channel: OwnedFd) -> io::Result<Self> {
         if std::fs::read_dir("/proc/self/task")?.count() == 1 {
             // SAFETY: there is one thread, as was just counted, and only it could start another.
             return match unsafe { libc::fork() } {
                 -1 => Err(io::Error::last_os_error()),
                 0 => launcher::forked_main(&channel),
-                pid => Ok(Self::Forked(Pid::from_raw(pid).expect("a child has a number above zero"))),
+                pid => Ok(Self::Forked(Pid::from_raw(pid).expect("a child has a pid above zero"))),
             };
         }
         let child = Command::new(executable)
@@ -102,7 +104,7 @@ impl LauncherProcess {
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        // The end of the channel is the end of the launcher, and its end is the end of what it launched.
+        // Closing the channel ends the launcher, and with it everything that it launched.
         drop(self.socket.take());
         if let Err(error) = self.process.wait() {
             tracing::warn!("failed to wait for the launcher: {error}");
@@ -110,7 +112,7 @@ impl Drop for Launcher {
     }
 }
 
-/// A step that the kernel refused, with what can be done about it.
+/// Error for a step that the kernel rejected, with a hint.
 pub(super) fn unsupported(error: &StepError) -> SandboxError {
     SandboxError::Unsupported {
         what: error.step.clone(),

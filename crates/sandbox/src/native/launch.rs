@@ -1,10 +1,10 @@
-//! How a sandbox is ordered: what the launcher is told, what comes after the order, and waiting until it is there.
+//! Launch of a sandbox: the order to the launcher, the messages after it, and the wait until the sandbox is ready.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use menace_enter::root::{Entry, Lower, ScratchOptions};
+use menace_isolation::root::{Entry, Lower, ScratchOptions};
 use menace_model::sandbox::{ExecRequest, SandboxSpec, User, Workspace};
 use tokio::io::unix::AsyncFd;
 
@@ -19,29 +19,29 @@ use super::protocol::{Joining, Kind, Order, Report, Request};
 use super::sandbox::random;
 use super::wire::{FIRST_JOB, Socket};
 use crate::SandboxError;
-use menace_enter::channel;
+use menace_isolation::channel;
 
-/// What a sandbox is called as a machine.
+/// Host name inside every sandbox.
 pub(super) const HOST_NAME: &str = "sandbox";
 
-/// What a sandbox is for, and what it has beside the usual.
+/// Purpose of a sandbox and its additions to the default.
 pub(super) struct Extras {
     pub(super) kind: Kind,
-    /// A program outside of `PATH` whose installation has to be visible.
+    /// Program outside of `PATH` whose installation has to be visible.
     pub(super) interpreter: Option<PathBuf>,
     pub(super) entries: Vec<Entry>,
-    /// The certificate of an authority that programs inside are to trust, beside that of their own network.
+    /// Certificate of an authority that programs inside must trust, beside that of their own network.
     pub(super) trusted: Option<String>,
 }
 
 impl Extras {
-    /// Nothing beside the usual.
+    /// No additions.
     pub(super) fn none() -> Self {
         Self { kind: Kind::Final, interpreter: None, entries: Vec::new(), trusted: None }
     }
 }
 
-/// Users of the host that nobody has: each sandbox of root's is one of them, chosen at random.
+/// Unassigned user ids of the host: each sandbox of a root caller runs as one of them, chosen at random.
 const UNPRIVILEGED_RANGE: std::ops::Range<u32> = 0x6000_0000..0x7000_0000;
 
 pub(super) fn order(
@@ -54,7 +54,8 @@ pub(super) fn order(
 ) -> Order {
     let owner = if shared.privileged {
         let range = UNPRIVILEGED_RANGE.end - UNPRIVILEGED_RANGE.start;
-        let offset = u32::try_from(random() % u64::from(range)).expect("it is below a 32 bit number");
+        let offset =
+            u32::try_from(random() % u64::from(range)).expect("the remainder of a u32 range fits into a u32");
         (UNPRIVILEGED_RANGE.start + offset, UNPRIVILEGED_RANGE.start + offset)
     } else {
         (0, 0)
@@ -76,7 +77,7 @@ pub(super) fn order(
         mounts: spec.mounts.clone(),
         own_skeleton: own_skeleton(spec, extras),
         user: spec.user,
-        // The first process counts too, and so do the leaders of programs.
+        // The init process counts too, and so do the leaders of programs.
         processes: Some(spec.limits.effective_pids() + 1),
         open_files: spec.limits.open_files,
         data_bytes: kept.data_bytes,
@@ -89,7 +90,7 @@ pub(super) fn order(
     }
 }
 
-/// Mounts of the user need places, which the common skeleton does not have.
+/// Skeleton of this sandbox alone: the user's mounts need mount points, which the common skeleton lacks.
 fn own_skeleton(spec: &SandboxSpec, extras: &Extras) -> Option<Vec<Entry>> {
     if spec.mounts.is_empty() && extras.entries.is_empty() && spec.user == User::default() {
         return None;
@@ -100,12 +101,12 @@ fn own_skeleton(spec: &SandboxSpec, extras: &Extras) -> Option<Vec<Entry>> {
         let installation = toolchain_of(interpreter, &host, &view);
         view.entries.extend(installation);
     }
-    view.entries.extend(spec.mounts.iter().map(|mount| place_for(&mount.source, &mount.target)));
+    view.entries.extend(spec.mounts.iter().map(|mount| mount_point_for(&mount.source, &mount.target)));
     view.entries.extend(extras.entries.iter().cloned());
     Some(view.entries)
 }
 
-fn place_for(source: &Path, target: &Path) -> Entry {
+fn mount_point_for(source: &Path, target: &Path) -> Entry {
     if source.is_dir() {
         Entry::Directory { target: target.to_owned() }
     } else {
@@ -113,19 +114,19 @@ fn place_for(source: &Path, target: &Path) -> Entry {
     }
 }
 
-/// A sandbox that is ready.
+/// Sandbox that is ready.
 pub(super) struct Launched {
     pub(super) socket: Socket,
     pub(super) first_process: AsyncFd<OwnedFd>,
     pub(super) left_out: Vec<String>,
-    /// The other end of its interface and the descriptor for whoever is asked about system calls, as far as there are
-    /// any.
+    /// Host's end of the interface and the seccomp listener for the fault injector, as far as the sandbox has them, in
+    /// this order.
     pub(super) handed_over: VecDeque<OwnedFd>,
-    /// What the first process has already said about its command.
+    /// Reports of the init process about its command that have already arrived.
     pub(super) early: Vec<Report>,
 }
 
-/// A sandbox that was ordered and is not ready yet. Dropping it ends it.
+/// Sandbox that was ordered and is not ready yet. Dropping it ends it.
 pub(super) struct Launch {
     socket: Socket,
 }
@@ -156,13 +157,13 @@ impl Launch {
         let joined = group.map_or(Ok(Vec::new()), Group::join_descriptors)?;
         let descriptors: Vec<_> = joined.iter().map(AsFd::as_fd).collect();
         match self.socket.send(&Joining, &descriptors).await {
-            // It failed before it wanted them, and says why.
+            // The init process failed before it needed them, and reports the reason.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
             result => result.map_err(SandboxError::io("send cgroups to a sandbox")),
         }
     }
 
-    /// Asks for the command that is to begin as soon as the first process is inside.
+    /// Requests the command that starts as soon as the init process is ready.
     pub(super) async fn ask_for(
         &self,
         spec: &SandboxSpec,
@@ -175,34 +176,36 @@ impl Launch {
         let run = Request::Run { job: FIRST_JOB, program, once: true };
         let descriptors: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
         match self.socket.send(&run, &descriptors).await {
-            // It failed on its way in, and says why.
+            // The init process failed during set-up, and reports the reason.
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(command),
-            result => result.map(|()| command).map_err(SandboxError::io("ask for a command")),
+            result => result.map(|()| command).map_err(SandboxError::io("send a command to a sandbox")),
         }
     }
 
-    /// Waits until the first process is inside.
+    /// Waits until the init process is ready.
     pub(super) async fn finish(self) -> Result<Launched, SandboxError> {
-        // The launcher and the first process both write to the channel, and either can be first; the first process may even
-        // say what came of its command before the launcher says that it was born.
+        // The launcher and the init process both write to the channel, in either order; the init process may even
+        // report on its command before the launcher reports the birth.
         let (mut first_process, mut ready, mut early) = (None, None, Vec::new());
         while first_process.is_none() || ready.is_none() {
-            match self.socket.receive().await.map_err(SandboxError::io("hear from a sandbox"))? {
+            match self.socket.receive().await.map_err(SandboxError::io("receive from a sandbox"))? {
                 Some((Report::Born, mut handles)) => first_process = handles.pop(),
                 Some((Report::Ready { left_out }, handed_over)) => ready = Some((left_out, handed_over)),
                 Some((Report::Failed(error), _)) => return Err(unsupported(&error)),
                 Some((report, _)) if ready.is_some() => early.push(report),
                 Some((report, _)) => {
-                    return Err(SandboxError::Protocol(format!("a new sandbox said {report:?}")));
+                    return Err(SandboxError::Protocol(format!(
+                        "unexpected report from a new sandbox: {report:?}"
+                    )));
                 }
-                None => return Err(SandboxError::Protocol("a sandbox ended before it was ready".into())),
+                None => return Err(SandboxError::Protocol("the sandbox ended before it was ready".into())),
             }
         }
         let (handle, (left_out, handed_over)) =
-            first_process.zip(ready).expect("the loop ends when both are there");
+            first_process.zip(ready).expect("the loop ends when both are set");
         // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
         let handle = unsafe { AsyncFd::register_with_interest(handle, tokio::io::Interest::READABLE) }
-            .map_err(|error| SandboxError::io("watch the first process of a sandbox")(error.into()))?;
+            .map_err(|error| SandboxError::io("watch the init process of a sandbox")(error.into()))?;
         Ok(Launched {
             socket: self.socket,
             first_process: handle,

@@ -1,4 +1,4 @@
-//! From what was asked for to what this host can keep.
+//! Assignment of requested limits to the mechanisms that enforce them on this host.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use menace_model::sandbox::{Controller, Limits};
 use super::cgroup::{Availability, Hierarchies};
 use crate::SandboxError;
 
-/// Limits with a value for everything, and who keeps each.
+/// Limits with defaults filled in, and the mechanism that enforces each.
 #[derive(Debug)]
 pub(super) struct Kept {
-    /// For the cgroup: only what it is to keep.
+    /// Limits that the cgroup enforces.
     pub(super) by_cgroup: Limits,
-    /// Controllers that only count.
+    /// Controllers that are used only for accounting.
     pub(super) counted: Vec<Controller>,
-    /// The memory of each process, where there is no controller for that of all.
+    /// Memory limit of each process, where no controller limits that of all.
     pub(super) data_bytes: Option<u64>,
-    /// What was not asked for and cannot be kept.
+    /// Default limits that cannot be enforced; they were not requested explicitly.
     pub(super) left_out: Vec<String>,
 }
 
 impl Kept {
-    /// Of what keeps limits on this host, what keeps one for this sandbox.
+    /// The host's mechanisms that enforce a limit of this sandbox.
     pub(super) fn keepers(&self, host: BTreeMap<Controller, String>) -> BTreeMap<Controller, String> {
         let is_used = |controller: &Controller| match controller {
             Controller::Memory => self.by_cgroup.memory.is_some(),
@@ -33,7 +33,7 @@ impl Kept {
         host.into_iter().filter(|(controller, _)| is_used(controller)).collect()
     }
 
-    /// Whether there is anything for a cgroup to do.
+    /// Whether the sandbox needs a cgroup.
     pub(super) fn needs_group(&self) -> bool {
         self.by_cgroup.memory.is_some()
             || self.by_cgroup.pids.is_some()
@@ -42,85 +42,85 @@ impl Kept {
     }
 }
 
-/// Decides who keeps which limit.
+/// Assigns each limit to a mechanism.
 pub(super) fn keep(limits: &Limits, hierarchies: &Hierarchies) -> Kept {
     let mut by_cgroup = limits.clone();
-    let mut kept_left_out = Vec::new();
+    let mut left_out = Vec::new();
     let mut data_bytes = None;
     match hierarchies.availability(Controller::Memory) {
         Availability::Available { .. } => by_cgroup.memory = Some(limits.effective_memory()),
         Availability::Unavailable { reason } if limits.memory.is_none() => {
             data_bytes = Some(limits.effective_memory());
-            kept_left_out.push(format!(
-                "limit the memory of all processes together, and notice when it runs out: {reason}"
+            left_out.push(format!(
+                "limit the total memory of all processes and detect out-of-memory kills: {reason}"
             ));
         }
-        // It was asked for: making the group will say why it cannot be kept.
+        // Requested explicitly: creating the group fails with the reason.
         Availability::Unavailable { .. } => {}
     }
     let is_available = |controller: &Controller| {
         matches!(hierarchies.availability(*controller), Availability::Available { .. })
     };
-    // Where there is no controller, the limit on processes is kept by the user namespace.
+    // Without a pids controller, the user namespace enforces the limit on processes.
     by_cgroup.pids = is_available(&Controller::Pids).then(|| limits.effective_pids());
     let counted = [Controller::CpuAccounting, Controller::Memory].into_iter().filter(is_available).collect();
-    Kept { by_cgroup, counted, data_bytes, left_out: kept_left_out }
+    Kept { by_cgroup, counted, data_bytes, left_out }
 }
 
-/// Refuses limits that no sandbox on this host can have.
+/// Rejects limits that this host cannot provide.
 pub(super) fn check(limits: &Limits) -> Result<(), SandboxError> {
-    let host = Host::look()?;
+    let host = Host::read()?;
     let memory = limits.effective_memory();
     if limits.memory.is_some_and(|asked| asked > host.memory) {
         return refuse(
             format!("a memory limit of {} is more than this host has", mebibytes(memory)),
-            format!("ask for at most {}", mebibytes(host.memory)),
+            format!("set at most {}", mebibytes(host.memory)),
         );
     }
     if memory < SMALLEST_MEMORY {
         return refuse(
-            format!("a memory limit of {memory} bytes is too small to start anything"),
-            format!("ask for at least {}", mebibytes(SMALLEST_MEMORY)),
+            format!("a memory limit of {memory} bytes is too small to start a program"),
+            format!("set at least {}", mebibytes(SMALLEST_MEMORY)),
         );
     }
     if limits.effective_disk() + SMALLEST_MEMORY > memory {
         return refuse(
             format!(
-                "a disk of {} leaves nothing of {} of memory, where the files of a sandbox are",
+                "a disk of {} does not fit into {} of memory, which holds the files of a sandbox",
                 mebibytes(limits.effective_disk()),
                 mebibytes(memory)
             ),
-            "ask for more memory or a smaller disk".into(),
+            "set a higher memory limit or a smaller disk".into(),
         );
     }
     if limits.effective_disk() < 64 << 10 {
-        return refuse("a disk below 64 KiB has no room for any file".into(), "ask for at least 64k".into());
+        return refuse("a disk below 64 KiB is too small for any file".into(), "set at least 64k".into());
     }
     if let Some(cpus) = limits.cpus
         && !(0.01..=host.cpus).contains(&cpus)
     {
         return refuse(
-            format!("{cpus} CPUs cannot be given: this host has {}", host.cpus),
-            format!("ask for 0.01 to {}", host.cpus),
+            format!("a limit of {cpus} CPUs is out of range: this host has {}", host.cpus),
+            format!("set 0.01 to {}", host.cpus),
         );
     }
     if limits.effective_pids() < 2 || limits.effective_pids() > host.pids {
         return refuse(
-            format!("{} processes cannot be allowed on this host", limits.effective_pids()),
-            format!("ask for 2 to {}", host.pids),
+            format!("a limit of {} processes is out of range on this host", limits.effective_pids()),
+            format!("set 2 to {}", host.pids),
         );
     }
     if limits.open_files < 16 || limits.open_files > host.open_files {
         return refuse(
-            format!("{} open files cannot be allowed on this host", limits.open_files),
-            format!("ask for 16 to {}", host.open_files),
+            format!("a limit of {} open files is out of range on this host", limits.open_files),
+            format!("set 16 to {}", host.open_files),
         );
     }
     Ok(())
 }
 
-/// Less is refused, and so much stays free beside the disk. A choice of ours: with less, what fails first is the
-/// sandbox's own first process.
+/// Minimum memory limit, and the minimum that stays free beside the disk. Chosen by us: with less, the sandbox's own
+/// init process fails first.
 const SMALLEST_MEMORY: u64 = 4 << 20;
 
 struct Host {
@@ -131,7 +131,7 @@ struct Host {
 }
 
 impl Host {
-    fn look() -> Result<Self, SandboxError> {
+    fn read() -> Result<Self, SandboxError> {
         let system = rustix::system::sysinfo();
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let pids = std::fs::read_to_string("/proc/sys/kernel/pid_max")
@@ -142,7 +142,7 @@ impl Host {
             memory: system.totalram * u64::from(system.mem_unit),
             cpus: cpus.get() as f64,
             pids,
-            // No limit of the process; the kernel has one of its own and says so when it is reached.
+            // Without a limit of the process, the kernel's own limit applies and is reported when it is reached.
             open_files: files.maximum.unwrap_or(u64::MAX),
         })
     }

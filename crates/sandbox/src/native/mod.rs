@@ -1,4 +1,4 @@
-//! The native backend: namespaces, control groups and filters of this kernel.
+//! Native backend: namespaces, control groups and seccomp filters of this kernel.
 
 mod backend;
 pub(crate) mod cgroup;

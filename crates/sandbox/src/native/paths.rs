@@ -1,4 +1,4 @@
-//! Host paths of a spec: there, absolute, and of the right kind, before anything is made.
+//! Host paths of a spec: made absolute and checked for existence and kind before the sandbox is created.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -7,10 +7,10 @@ use menace_model::sandbox::{SandboxSpec, Workspace};
 
 use crate::SandboxError;
 
-/// Places inside that are the sandbox's own.
+/// Paths inside that the sandbox itself mounts.
 const RESERVED: [&str; 4] = ["/", "/proc", "/dev", "/sys"];
 
-/// Makes the host paths of a spec absolute and refuses those that cannot be mounted.
+/// Makes the host paths of a spec absolute and rejects those that cannot be mounted.
 pub(crate) fn make_absolute(spec: &mut SandboxSpec) -> Result<(), SandboxError> {
     match &mut spec.workspace {
         Workspace::Empty => {}
@@ -42,7 +42,7 @@ fn check_target(target: &Path) -> Result<(), SandboxError> {
     if !is_plain {
         return Err(SandboxError::Refused {
             problem: format!("cannot mount at {}", target.display()),
-            hint: "the place inside is an absolute path without '..', such as /data".into(),
+            hint: "the target must be an absolute path without '..', such as /data".into(),
         });
     }
     let is_reserved = |reserved: &&str| {
@@ -51,8 +51,8 @@ fn check_target(target: &Path) -> Result<(), SandboxError> {
     };
     if RESERVED.iter().any(is_reserved) {
         return Err(SandboxError::Refused {
-            problem: format!("cannot mount at {}, which is the sandbox's own", target.display()),
-            hint: "choose another place inside, such as /data".into(),
+            problem: format!("cannot mount at {}: the path is reserved", target.display()),
+            hint: "choose another target, such as /data".into(),
         });
     }
     Ok(())

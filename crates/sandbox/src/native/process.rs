@@ -22,21 +22,21 @@ use super::wire::{Answers, Wire};
 use crate::faults::Supervisor;
 use crate::{Event, Process, SandboxError};
 
-/// How much is read at once.
+/// Size of the read buffer.
 const CHUNK: usize = 64 << 10;
-/// How long a killed command may take to be gone before the whole sandbox is killed.
+/// Time that a killed command may take to exit before the whole sandbox is killed.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long nothing may come from the terminal of a command that has ended before that was all: the kernel passes on what is
-/// printed a moment later, and what the command left running may hold the terminal for ever.
+/// Idle time after which the terminal of an exited command counts as drained: the kernel delivers output with a short
+/// delay, and a process that the command left running may hold the terminal open forever.
 const QUIET: Duration = Duration::from_millis(20);
 
-/// A command that runs, or has run.
+/// A command that is running or has exited.
 pub(super) struct NativeProcess {
     sandbox: String,
     program: String,
     directory: PathBuf,
     wire: Arc<Wire>,
-    /// Who is asked about system calls, and so knows which were refused.
+    /// Fault injector of the sandbox, which also knows the denied system calls.
     supervisor: Option<Arc<Supervisor>>,
     life: Arc<Life>,
     group: Arc<Option<Group>>,
@@ -44,9 +44,9 @@ pub(super) struct NativeProcess {
     stdin: Stdin,
     stdout: Reading,
     stderr: Reading,
-    /// Our end of its terminal, once there is one.
+    /// Caller's end of the terminal, once it is open.
     terminal: Option<OwnedFd>,
-    /// What it is to read first, until it can be written.
+    /// Initial stdin of the command, until it can be written.
     input: Vec<u8>,
     began: Began,
     deadline: Option<tokio::time::Instant>,
@@ -54,29 +54,29 @@ pub(super) struct NativeProcess {
     before: Before,
     verdict: Verdict,
     end: Option<End>,
-    /// Bytes that were in the pipes when it ended, and were not read yet.
+    /// Unread bytes in the stdout and stderr pipes when the command exited.
     left: (usize, usize),
     is_over: bool,
     buffer: Vec<u8>,
 }
 
-/// When the command began.
+/// Start time of the command.
 enum Began {
-    /// When it was asked for.
+    /// Time of the request, by the caller's clock.
     Here(Instant),
-    /// When the first process of its sandbox was ready for it, which has looked at the clock. This is the time that it
-    /// has from then on.
+    /// Time at which the init process started the command, by its clock. The value is the timeout that runs from
+    /// then on.
     There(Option<Duration>),
 }
 
-/// Counters when the command began.
+/// Counters at the start of the command.
 #[derive(Default)]
 struct Before {
     usage: Usage,
     oom_kills: u64,
 }
 
-/// Why we killed it, if we did.
+/// Reason why the caller killed the command, if it did.
 #[derive(Default, PartialEq, Eq)]
 enum Verdict {
     #[default]
@@ -85,19 +85,19 @@ enum Verdict {
     CpuExceeded,
 }
 
-/// The writing end of the command's stdin.
+/// Writing end of the command's stdin.
 enum Stdin {
     Open(pipe::Sender),
-    /// What came with the request is being written. Dropping this does not stop it.
+    /// The stdin of the request is being written. Dropping this does not stop it.
     Fed(tokio::task::JoinHandle<Option<pipe::Sender>>),
     Closed,
 }
 
 impl NativeProcess {
-    /// Asks for the command. Whether it could be started is the first thing that is heard of it.
+    /// Requests the command. The first report says whether it could be started.
     pub(super) async fn start(sandbox: &NativeSandbox, request: ExecRequest) -> Result<Self, SandboxError> {
         sandbox.check_alive()?;
-        let before = Before::look(sandbox.group.as_ref().as_ref())?;
+        let before = Before::read(sandbox.group.as_ref().as_ref())?;
         let counts_cpu = before.usage.cpu_user_ms.is_some();
         let (command, program, descriptors) =
             Command::prepare(&sandbox.spec, &sandbox.shared.environment, request, counts_cpu)?;
@@ -107,7 +107,7 @@ impl NativeProcess {
         Ok(Self::new(sandbox, command, answers, began, before))
     }
 
-    /// The command for which a sandbox was made, which was asked for together with it.
+    /// The command that was requested together with its sandbox.
     pub(super) fn of_new_sandbox(sandbox: &NativeSandbox, command: Command, answers: Answers) -> Self {
         let counts_cpu = sandbox.group.as_ref().as_ref().is_some_and(Group::counts_cpu);
         let nothing = counts_cpu.then_some(0.0);
@@ -139,7 +139,7 @@ impl NativeProcess {
             terminal: None,
             input: command.input,
             began,
-            deadline: command.timeout.and_then(later),
+            deadline: command.timeout.and_then(deadline_after),
             cpu: cpu_time.filter(|_| counts_cpu).map(|time| CpuWatch::new(time, &before.usage)),
             group: Arc::clone(&sandbox.group),
             before,
@@ -153,7 +153,7 @@ impl NativeProcess {
         process
     }
 
-    /// Writes what the request has for stdin, without holding up the command's output.
+    /// Writes the request's stdin in a separate task, so that the command's output is read meanwhile.
     fn feed(&mut self) {
         if self.input.is_empty() || !matches!(self.stdin, Stdin::Open(_)) {
             return;
@@ -161,7 +161,7 @@ impl NativeProcess {
         let Stdin::Open(mut stdin) = std::mem::replace(&mut self.stdin, Stdin::Closed) else { return };
         let bytes = std::mem::take(&mut self.input);
         self.stdin = Stdin::Fed(tokio::spawn(async move {
-            // A command that does not read all of it is within its rights.
+            // A command need not read all of its stdin.
             stdin.write_all(&bytes).await.ok()?;
             Some(stdin)
         }));
@@ -179,17 +179,17 @@ impl NativeProcess {
         }
     }
 
-    /// Its terminal is there: from now on it can be written to and heard.
+    /// Stores the command's terminal and connects stdin and stdout to it.
     fn has_terminal(&mut self, ours: OwnedFd) -> Result<(), SandboxError> {
-        let again = || ours.try_clone().map_err(SandboxError::io("hold a terminal"));
-        self.stdout = Reading::of_terminal(again()?)?;
-        self.stdin = Stdin::Open(sender(again()?)?);
+        let duplicate = || ours.try_clone().map_err(SandboxError::io("duplicate a terminal descriptor"));
+        self.stdout = Reading::of_terminal(duplicate()?)?;
+        self.stdin = Stdin::Open(sender(duplicate()?)?);
         self.terminal = Some(ours);
         self.feed();
         Ok(())
     }
 
-    /// Hears all that the command prints, to its end, and keeps it up to the limit.
+    /// Reads all output until the command exits, and keeps it up to the limit.
     pub(super) async fn collect(mut self, limit: u64) -> Result<ExecOutcome, SandboxError> {
         self.end_stdin();
         let (mut stdout, mut stderr) = (Kept::new(limit), Kept::new(limit));
@@ -207,7 +207,7 @@ impl NativeProcess {
         }
     }
 
-    /// Ends stdin, for a command to which nobody will write.
+    /// Closes stdin.
     pub(super) fn end_stdin(&mut self) {
         self.stdin = Stdin::Closed;
     }
@@ -220,7 +220,7 @@ impl NativeProcess {
         match report {
             Report::Terminal { .. } => match descriptor {
                 Some(ours) => self.has_terminal(ours)?,
-                None => return Err(SandboxError::Protocol("a terminal got lost".into())),
+                None => return Err(SandboxError::Protocol("the descriptor of a terminal is missing".into())),
             },
             Report::Ended { end, .. } => {
                 self.left = (self.stdout.waiting(), self.stderr.waiting());
@@ -232,7 +232,7 @@ impl NativeProcess {
             }
             Report::Started { .. } => {
                 if let Began::There(timeout) = self.began {
-                    self.deadline = timeout.and_then(later);
+                    self.deadline = timeout.and_then(deadline_after);
                 }
             }
             _ => {}
@@ -252,8 +252,8 @@ impl NativeProcess {
         }
     }
 
-    /// How a command ended whose sandbox is gone, if the reason is that the kernel ran out of memory for it and chose the
-    /// first process: files count as memory and belong to no process.
+    /// Outcome of a command whose sandbox is gone because the kernel ran out of memory for it and killed the init
+    /// process: files count as memory and belong to no process.
     fn killed_for_memory(&mut self) -> Option<ExecOutcome> {
         let end = End { signal: Some(libc::SIGKILL), ..End::default() };
         self.outcome(end).ok().filter(|outcome| outcome.oom)
@@ -261,12 +261,12 @@ impl NativeProcess {
 
     async fn kill_for(&mut self, verdict: Verdict) {
         self.verdict = verdict;
-        self.deadline = later(PATIENCE);
+        self.deadline = deadline_after(PATIENCE);
         self.cpu = None;
         self.wire.tell(Request::Kill { job: self.answers.job() }).await;
     }
 
-    /// What was written before the end is in the pipes; what the command left running may still hold them.
+    /// Reads the output that was in the pipes at exit; processes that the command left running may still hold them open.
     async fn drain(&mut self) -> Option<Event> {
         if self.terminal.is_some() {
             return self.drain_terminal().await;
@@ -369,9 +369,9 @@ impl Process for NativeProcess {
                     };
                 }
                 Happened::Deadline if self.verdict == Verdict::None => self.kill_for(Verdict::TimedOut).await,
-                // What is paused cannot be killed by what is paused with it; it is, as soon as it goes on.
-                Happened::Deadline if self.life.is_paused() => self.deadline = later(PATIENCE),
-                // The first process does not answer any more: there is no sandbox to save.
+                // A paused init process cannot kill its paused children; it does so when it is resumed.
+                Happened::Deadline if self.life.is_paused() => self.deadline = deadline_after(PATIENCE),
+                // The init process does not answer any more: there is no sandbox to save.
                 Happened::Deadline => {
                     self.is_over = true;
                     self.life.kill();
@@ -425,7 +425,7 @@ impl Process for NativeProcess {
             Some(terminal) => resize(terminal, size).map_err(SandboxError::io("resize a terminal")),
             None => Err(SandboxError::Refused {
                 problem: "this command has no terminal".into(),
-                hint: "ask for one when it is started".into(),
+                hint: "request a terminal when starting the command".into(),
             }),
         }
     }
@@ -434,7 +434,7 @@ impl Process for NativeProcess {
 impl NativeProcess {
     fn cpu_is_used_up(&mut self) -> Result<bool, SandboxError> {
         let (Some(group), Some(watch)) = (self.group.as_ref(), &mut self.cpu) else { return Ok(false) };
-        Ok(watch.look(&group.usage()?))
+        Ok(watch.is_used_up(&group.usage()?))
     }
 }
 
@@ -444,7 +444,7 @@ impl Drop for NativeProcess {
             return;
         }
         let (wire, job) = (Arc::clone(&self.wire), self.answers.job());
-        // Outside of a runtime everything is at its end anyway: the sandbox is dropped, which kills it.
+        // Without a runtime the whole process is exiting: the sandbox is dropped as well, which kills it.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move { wire.tell(Request::Kill { job }).await });
         }
@@ -459,8 +459,8 @@ enum Happened {
     CpuLook,
 }
 
-/// A moment from now; none for a time that no clock can show, which never comes.
-fn later(time: Duration) -> Option<tokio::time::Instant> {
+/// Instant after a delay; `None`, meaning never, for a delay that the clock cannot represent.
+fn deadline_after(time: Duration) -> Option<tokio::time::Instant> {
     tokio::time::Instant::now().checked_add(time)
 }
 
@@ -472,13 +472,13 @@ async fn sleep_until(moment: Option<tokio::time::Instant>) {
 }
 
 impl Before {
-    fn look(group: Option<&Group>) -> Result<Self, SandboxError> {
+    fn read(group: Option<&Group>) -> Result<Self, SandboxError> {
         let Some(group) = group else { return Ok(Self::default()) };
         Ok(Self { usage: group.usage()?, oom_kills: group.oom_kills()?.unwrap_or(0) })
     }
 }
 
-/// Looks at the CPU time of a sandbox exactly as often as it could have been used up.
+/// Watches the CPU time of a sandbox; the next check is at the earliest time at which the limit could be reached.
 struct CpuWatch {
     allowed_ms: f64,
     started_with_ms: f64,
@@ -497,8 +497,8 @@ impl CpuWatch {
         self.next_look
     }
 
-    /// Whether it is used up.
-    fn look(&mut self, now: &Usage) -> bool {
+    /// Whether the CPU time is used up.
+    fn is_used_up(&mut self, now: &Usage) -> bool {
         let left = self.allowed_ms - (total(now) - self.started_with_ms);
         self.plan(left);
         left <= 0.0
@@ -507,7 +507,7 @@ impl CpuWatch {
     fn plan(&mut self, left_ms: f64) {
         let cores = std::thread::available_parallelism().map_or(1.0, |count| count.get() as f64);
         let earliest = Duration::try_from_secs_f64((left_ms / cores).max(1.0) / 1e3);
-        self.next_look = earliest.ok().and_then(later);
+        self.next_look = earliest.ok().and_then(deadline_after);
     }
 }
 
@@ -515,7 +515,7 @@ fn total(usage: &Usage) -> f64 {
     cpu_time::sum(usage).unwrap_or(0.0)
 }
 
-/// Names the path of a request in errors.
+/// Error about a path inside the sandbox.
 pub(super) fn inside(action: &'static str, path: &Path, reason: String) -> SandboxError {
     SandboxError::Inside { action, path: path.to_owned(), reason }
 }

@@ -1,71 +1,73 @@
-//! What our processes say to each other: the caller, the launcher, and the first process of each sandbox.
+//! Messages between the caller, the launcher and the init process of each sandbox.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use menace_enter::StepError;
-use menace_enter::root::{Entry, ScratchOptions};
-use menace_enter::tun::Interface;
+use menace_isolation::StepError;
+use menace_isolation::root::{Entry, ScratchOptions};
+use menace_isolation::tun::Interface;
 use menace_model::sandbox::{Denial, FileWork, Mount, TerminalSize, User};
 use serde::{Deserialize, Serialize};
 
-/// To the launcher, once.
+/// Message to the launcher, sent once.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Preparation {
-    /// What every sandbox sees of the host.
+    /// Host entries that every sandbox sees.
     pub(crate) skeleton: Vec<Entry>,
-    /// Whether the launcher has the rights of the real root; otherwise it takes those of a user namespace.
+    /// Whether the launcher runs as real root; otherwise it enters a user namespace.
     pub(crate) privileged: bool,
 }
 
-/// To the launcher, for each sandbox. With it come the sandbox's end of its channel, the cgroup to be born in (if
-/// `born_in_cgroup`) and those to be joined.
+/// Message to the launcher, sent for each sandbox. Its descriptors are the sandbox's end of its channel, the cgroup to
+/// be born in (if `born_in_cgroup`) and those to be joined.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub(crate) scratch: ScratchOptions,
     pub(crate) mounts: Vec<Mount>,
-    /// The skeleton for this sandbox alone, when its mounts need places that the common one does not have.
+    /// Skeleton for this sandbox alone, if its mounts need mount points that the common one lacks.
     pub(crate) own_skeleton: Option<Vec<Entry>>,
     pub(crate) user: User,
     pub(crate) processes: Option<u64>,
     pub(crate) open_files: u64,
-    /// A limit on the data of each process, where no cgroup limits the memory of all.
+    /// Limit on the data of each process, where no cgroup limits the memory of all.
     pub(crate) data_bytes: Option<u64>,
     pub(crate) born_in_cgroup: bool,
-    /// The cgroups to join come as the first message on the sandbox's channel: they are made while the namespaces are.
+    /// The cgroups to join come as the first message on the sandbox's channel: they are created in parallel with the
+    /// namespaces.
     pub(crate) joins_later: bool,
-    /// What is to be found at the end of the way in.
+    /// Purpose of the sandbox.
     pub(crate) kind: Kind,
-    /// The interface that the sandbox has beside its loopback.
+    /// Network interface of the sandbox beside its loopback.
     pub(crate) interface: Option<Interface>,
-    /// Numbers of system calls that somebody outside is asked about.
+    /// Numbers of the system calls that the fault injector decides.
     pub(crate) asked: Vec<u32>,
-    /// The certificate of an authority that programs inside are to trust.
+    /// Certificate of an authority that programs inside must trust.
     pub(crate) trusted: Option<String>,
 }
 
-/// The message that brings the cgroups to join.
+/// Message whose descriptors are the cgroups to join.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Joining;
 
-/// What a sandbox is for.
+/// Purpose of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Kind {
-    /// Code that nobody trusts: every right is given up before the first command.
+    /// Untrusted code: every privilege is dropped before the first command.
     Final,
-    /// The waiting interpreter of a zygote, whose children still have to make namespaces of their own and give up
-    /// the rest themselves.
+    /// Base sandbox of a zygote: the children of its interpreter still have to create namespaces of their own and drop
+    /// the remaining privileges themselves.
     Base,
 }
 
-/// To the first process of a sandbox. With `Run` come stdin, stdout and stderr; with `Work` the archive.
+/// Message to the init process of a sandbox. The descriptors of `Run` are stdin, stdout and stderr; that of `Work` is
+/// the archive.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
     Run {
         job: u64,
         program: Program,
-        /// The sandbox is for this program, from its beginning to its end.
+        /// The sandbox exists for this program alone and ends with it.
         once: bool,
     },
     Work {
@@ -77,11 +79,11 @@ pub(crate) enum Request {
         job: u64,
         signal: i32,
     },
-    /// Kills a job with everything it started.
+    /// Kills a job with all processes that it started.
     Kill {
         job: u64,
     },
-    /// Stops or continues every process but the first.
+    /// Stops or continues every process except init.
     SignalAll {
         job: u64,
         signal: i32,
@@ -89,73 +91,73 @@ pub(crate) enum Request {
     Inspect {
         job: u64,
     },
-    /// Opens a connection to a port of the loopback interface, and hands it over.
+    /// Opens a connection to a port of the loopback interface and sends back its descriptor.
     Connect {
         job: u64,
         port: u16,
     },
 }
 
-/// A program to be started.
+/// Program to start.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Program {
     pub(crate) command: Vec<String>,
     pub(crate) environment: BTreeMap<String, String>,
     pub(crate) directory: PathBuf,
-    /// CPU time of each process, where no cgroup counts that of all.
+    /// CPU time limit of each process, where no cgroup counts that of all.
     pub(crate) cpu_seconds: Option<u64>,
-    /// Nothing else will ever run in this sandbox, so that killing the sandbox kills the job.
+    /// No other program will run in this sandbox, so killing the sandbox kills the job.
     pub(crate) alone: bool,
-    /// It gets a terminal of this size; no streams come with the request then.
+    /// Terminal of this size; the request then carries no streams.
     pub(crate) terminal: Option<TerminalSize>,
 }
 
-/// What the first process lets a child of its own do with the files of the sandbox.
+/// Work on the files of the sandbox, done by a child of the init process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Work {
     /// Unpack an archive.
     Unpack { directory: PathBuf },
     /// Pack a file or directory.
     Pack { path: PathBuf },
-    /// Pack what was written.
+    /// Pack the written layer.
     PackLayer,
-    /// List what was written, in place of an archive, because it can be long.
+    /// List the written layer; the result is sent through the archive descriptor, because it can be long.
     ListLayer,
     /// Remove files and directories.
     Remove { paths: Vec<OsString> },
-    /// Something that a user asked for; the answer is in place of an archive.
+    /// File operation of a user; the result is sent through the archive descriptor.
     Files(FileWork),
-    /// Tell what happens to files, in place of an archive, until nobody listens.
+    /// Watch files; events are sent through the archive descriptor until its reader closes it.
     Watch { path: PathBuf },
 }
 
-/// From the launcher and from the first process of a sandbox, all on the channel of that sandbox.
+/// Message from the launcher or from the init process, on the channel of the sandbox.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// From the launcher; with it comes a handle on the process.
+    /// From the launcher; its descriptor is the pidfd of the init process.
     Born,
-    /// Everything is in place. With it come the other end of the interface, if there is to be one,
-    /// and the descriptor for whoever is asked about system calls, if somebody outside is.
+    /// The sandbox is ready. Its descriptors are the host's end of the interface, if there is one, and the seccomp
+    /// listener for the fault injector, if there is one.
     Ready { left_out: Vec<String> },
-    /// A step failed, and the process is at its end.
+    /// A step failed, and the init process exits.
     Failed(StepError),
-    /// A program was started, or a child for some work.
+    /// A program, or a child for file work, was started.
     Started { job: u64 },
     /// A program could not be started.
     NotStarted { job: u64, errno: i32, reason: String },
-    /// A program or work ended.
+    /// A program or file work ended.
     Ended { job: u64, end: End },
-    /// The answer to `Inspect`.
+    /// Answer to `Inspect`.
     Inspected { job: u64, inspection: Inspection },
-    /// The answer to `SignalAll`.
+    /// Answer to `SignalAll`.
     Signalled { job: u64 },
-    /// A program has a terminal; with this comes the end of it that we hold.
+    /// A program has a terminal; the descriptor is the caller's end of it.
     Terminal { job: u64 },
-    /// The answer to `Connect`; with it comes a socket that is connected or about to be.
+    /// Answer to `Connect`; the descriptor is a socket that is connected or connecting.
     Connecting { job: u64 },
 }
 
-/// How a program or work ended.
+/// End of a program or of file work.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct End {
     pub(crate) exit_code: Option<i32>,
@@ -163,19 +165,19 @@ pub(crate) struct End {
     pub(crate) cpu_user_us: u64,
     pub(crate) cpu_system_us: u64,
     pub(crate) largest_process_bytes: u64,
-    /// CPU time of the first process meanwhile, which is counted for the group as well.
+    /// CPU time of the init process meanwhile, which the cgroup counts as well.
     pub(crate) own_cpu_us: u64,
-    /// From the start to the end.
+    /// Wall time from start to end.
     pub(crate) wall_us: u64,
     pub(crate) io_read_bytes: u64,
     pub(crate) io_write_bytes: u64,
     pub(crate) disk_full: bool,
     pub(crate) denied: Vec<Denial>,
-    /// Why work failed.
+    /// Error message of failed file work.
     pub(crate) problem: Option<String>,
 }
 
-/// What the kernel says about the first process of a sandbox, read by that process.
+/// State of the init process as the kernel reports it, read by that process.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Inspection {
     /// Kind and inode of each namespace.

@@ -1,5 +1,5 @@
-//! What is alive, written down, so that whatever a killed process leaves behind is found and removed by the next one,
-//! and nothing else is.
+//! Registry of live backends, so that the next backend finds and removes the stale resources of a killed one, and
+//! nothing else.
 //!
 //! A backend has one directory, `<pid>-<start time>`, with a file that it keeps locked. The kernel gives up the lock
 //! when the process dies, however it dies. Mounts and namespaces need no entry: they live in the namespaces of the
@@ -17,72 +17,72 @@ use serde::{Deserialize, Serialize};
 use super::cgroup::{Hierarchies, Record};
 use crate::SandboxError;
 
-/// The entry of a living backend. Dropping it removes the entry, unless there is still something that it describes.
+/// Registry entry of a live backend. Dropping it removes the entry, unless some of its resources could not be removed.
 #[derive(Debug)]
 pub(crate) struct Registration {
     name: String,
     directory: PathBuf,
-    /// Locked.
+    /// Locked for as long as this process lives.
     file: std::sync::Mutex<File>,
     entry: Entry,
     is_kept: AtomicBool,
 }
 
-/// What is written down.
+/// Content of a registry file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Entry {
     version: u32,
     owner: Process,
     launcher: Option<Process>,
-    /// The directory of the cgroups of the sandboxes, in every hierarchy: `menace-<this>`.
+    /// Owner name of the sandboxes' cgroups: their parent directory in every hierarchy is `menace-<name>`.
     cgroup: String,
 }
 
-/// A process that cannot be confused with a later one of the same number.
+/// Identity of a process that distinguishes it from a later process with the same pid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Process {
     pid: u32,
-    /// In clock ticks since the start of the machine.
+    /// Start time in clock ticks since boot.
     started: u64,
     boot: String,
 }
 
-/// How many backends this process has had. Each has its own name, also those with a directory of their own: control groups
-/// are named by it alone.
+/// Number of backends that this process has started. Each has a name of its own, also those with a runtime directory of
+/// their own: control groups are identified by the name alone.
 static BACKENDS: AtomicU64 = AtomicU64::new(0);
 
 const ENTRY_FILE: &str = "registry.json";
 
 impl Registration {
-    /// Removes what dead owners left and enters this process.
+    /// Removes the stale resources of dead owners and registers this process.
     pub(super) fn new(directory: Option<&Path>, hierarchies: &Hierarchies) -> Result<Self, SandboxError> {
         let root = match directory {
             Some(directory) => directory.to_owned(),
-            None => usual_directory(),
+            None => default_directory(),
         };
         let (registration, problems) =
-            enter(&root, hierarchies).map_err(|source| SandboxError::HostPath { path: root, source })?;
-        // What cannot be removed now is tried again by the next one; it must not stop this one.
+            register(&root, hierarchies).map_err(|source| SandboxError::HostPath { path: root, source })?;
+        // The next backend retries a failed removal; it must not stop this one.
         for problem in problems {
             tracing::warn!("{problem}");
         }
         Ok(registration)
     }
 
-    /// Unique on this machine.
+    /// Name of the owner, unique on this machine.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where files of this owner can be, which go with it.
+    /// Directory for files of this owner, removed with the entry.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Adds the launcher.
+    /// Adds the launcher to the entry.
     pub(super) fn record_launcher(&self, pid: u32) -> Result<(), SandboxError> {
         let mut entry = self.entry.clone();
-        entry.launcher = Some(Process::of(pid).map_err(SandboxError::io("look at the launcher"))?);
+        entry.launcher = Some(Process::of(pid).map_err(SandboxError::io("inspect the launcher"))?);
         let mut file = self.file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         write(&mut file, &entry).map_err(SandboxError::io("write the registry"))
     }
@@ -96,7 +96,7 @@ impl Record for Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        // Without its lock it is the entry of a dead owner, for the next one to clean up.
+        // Without its lock the entry counts as that of a dead owner, and the next backend cleans it up.
         if self.is_kept.load(Ordering::Acquire) {
             return;
         }
@@ -106,22 +106,22 @@ impl Drop for Registration {
     }
 }
 
-/// What a clean-up did.
+/// Result of a clean-up.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct CleanUp {
-    /// Dead owners whose remains were removed.
+    /// Dead owners whose resources were removed.
     pub owners: usize,
-    /// Processes that were still there.
+    /// Stale processes that were killed.
     pub processes: usize,
-    /// Control groups that were still there.
+    /// Stale control groups that were removed.
     pub cgroups: usize,
-    /// What could not be removed.
+    /// Removals that failed, one message each.
     pub problems: Vec<String>,
 }
 
-/// Removes what dead owners left, in the usual place or another one.
+/// Removes the stale resources of dead owners, in the default directory or in the given one.
 pub fn clean_up(directory: Option<&Path>) -> Result<CleanUp, SandboxError> {
-    let root = directory.map_or_else(usual_directory, Path::to_owned);
+    let root = directory.map_or_else(default_directory, Path::to_owned);
     let hierarchies = Hierarchies::discover(&super::cgroup::Sources::host())?;
     let lock = lock_root(&root).map_err(|source| SandboxError::HostPath { path: root.clone(), source })?;
     let done = clean_root(&root, &hierarchies).map_err(SandboxError::io("read the registry"));
@@ -129,24 +129,24 @@ pub fn clean_up(directory: Option<&Path>) -> Result<CleanUp, SandboxError> {
     done
 }
 
-/// How many owners there are, living and dead, in the usual place or another one. Nothing is removed.
+/// Counts live and dead owners, in the default directory or in the given one. Removes nothing.
 pub fn look_around(directory: Option<&Path>) -> Result<(usize, usize), SandboxError> {
-    let root = directory.map_or_else(usual_directory, Path::to_owned);
+    let root = directory.map_or_else(default_directory, Path::to_owned);
     if !root.is_dir() {
         return Ok((0, 0));
     }
     let _lock = lock_root(&root).map_err(|source| SandboxError::HostPath { path: root.clone(), source })?;
     let mut found = (0, 0);
     for entry in fs::read_dir(&root).map_err(SandboxError::io("read the registry"))?.flatten() {
-        if is_of_an_owner(&entry.file_name()) {
-            let is_living = lives(&entry.path()).map_err(SandboxError::io("read the registry"))?;
+        if is_owner_directory(&entry.file_name()) {
+            let is_living = is_owner_alive(&entry.path()).map_err(SandboxError::io("read the registry"))?;
             *(if is_living { &mut found.0 } else { &mut found.1 }) += 1;
         }
     }
     Ok(found)
 }
 
-fn lives(directory: &Path) -> io::Result<bool> {
+fn is_owner_alive(directory: &Path) -> io::Result<bool> {
     let mut file = match File::options().read(true).write(true).open(directory.join(ENTRY_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         file => file?,
@@ -158,8 +158,8 @@ fn lives(directory: &Path) -> io::Result<bool> {
     }
 }
 
-/// The directory of this user: gone after a restart of the machine, like everything that it describes.
-fn usual_directory() -> PathBuf {
+/// Default directory of this user: gone after a reboot, like all resources that it describes.
+fn default_directory() -> PathBuf {
     let user = rustix::process::geteuid();
     match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|directory| directory.is_dir()) {
         Some(directory) => directory.join("menace"),
@@ -168,7 +168,7 @@ fn usual_directory() -> PathBuf {
     }
 }
 
-fn enter(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Vec<String>)> {
+fn register(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Vec<String>)> {
     let lock = lock_root(root)?;
     let cleaned = clean_root(root, hierarchies)?;
     let owner = Process::of(std::process::id())?;
@@ -188,17 +188,17 @@ fn enter(root: &Path, hierarchies: &Hierarchies) -> io::Result<(Registration, Ve
     ))
 }
 
-/// Held while entries are made or removed, so that no entry is seen before it is locked.
+/// Lock that is held while entries are created or removed, so that no entry is seen before it is locked.
 fn lock_root(root: &Path) -> io::Result<File> {
     match fs::DirBuilder::new().mode(0o700).create(root) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
-    // In a directory that everybody can write to, somebody else may have made it first.
+    // In a world-writable directory another user may have created it first.
     let metadata = fs::symlink_metadata(root)?;
     if !metadata.is_dir() || metadata.uid() != rustix::process::geteuid().as_raw() {
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "it belongs to somebody else"));
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "owned by another user"));
     }
     let file = File::options().read(true).write(true).create(true).truncate(false).open(root.join("lock"))?;
     file.lock()?;
@@ -210,7 +210,7 @@ fn clean_root(root: &Path, hierarchies: &Hierarchies) -> io::Result<CleanUp> {
     for directory in fs::read_dir(root)? {
         let directory = directory?;
         if directory.file_type()?.is_dir()
-            && is_of_an_owner(&directory.file_name())
+            && is_owner_directory(&directory.file_name())
             && let Err(error) = clean_owner(&directory.path(), hierarchies, &mut done)
         {
             done.problems.push(format!("failed to clean up {}: {error}", directory.path().display()));
@@ -219,8 +219,8 @@ fn clean_root(root: &Path, hierarchies: &Hierarchies) -> io::Result<CleanUp> {
     Ok(done)
 }
 
-/// Whether a name is one that [`enter`] gives. Other directories are somebody else's, even where only ours should be.
-fn is_of_an_owner(name: &OsStr) -> bool {
+/// Whether a name has the form that [`register`] gives. Other directories are left alone.
+fn is_owner_directory(name: &OsStr) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     name.to_str().is_some_and(|name| name.split('-').count() == 3 && name.split('-').all(is_number))
 }
@@ -229,19 +229,19 @@ fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) 
     let path = directory.join(ENTRY_FILE);
     let mut file = match File::options().read(true).write(true).open(&path) {
         Ok(file) => file,
-        // Its owner died while it made or removed its entry.
+        // The owner died while it created or removed its entry.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return fs::remove_dir_all(directory),
         Err(error) => return Err(error),
     };
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) if is_alive(&mut file)? => return Ok(()),
-        // The owner was killed while it started a process, which has the lock as well until it has closed or replaced
-        // what it inherited. That is a matter of moments, and nobody else would come back for the entry.
+        // The owner was killed while it started a process, which holds the inherited lock until it closes its inherited
+        // descriptors or executes a program. That takes moments, and no later clean-up may come for the entry.
         Err(TryLockError::WouldBlock) => file.lock()?,
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    // An entry that was cut short was written before anything was made.
+    // A truncated entry was written before any resource was created.
     if let Some(entry) = read(&mut file)? {
         if let Some(launcher) = entry.launcher.filter(Process::is_alive) {
             done.processes += usize::from(launcher.kill()?);
@@ -252,12 +252,12 @@ fn clean_owner(directory: &Path, hierarchies: &Hierarchies, done: &mut CleanUp) 
     fs::remove_dir_all(directory)
 }
 
-/// Whether the owner of a locked entry lives. One that cannot be read is being written by its owner.
+/// Whether the owner of a locked entry is alive. An unreadable entry is being written by its owner.
 fn is_alive(file: &mut File) -> io::Result<bool> {
     Ok(read(file)?.is_none_or(|entry| entry.owner.is_alive()))
 }
 
-/// The entry; `None` if it is cut short.
+/// Reads the entry; `None` if it is truncated.
 fn read(file: &mut File) -> io::Result<Option<Entry>> {
     file.rewind()?;
     let mut text = Vec::new();
@@ -277,14 +277,14 @@ impl Process {
         Ok(Self { pid, started: start_time(pid)?, boot: boot_id()? })
     }
 
-    /// One that has ended and waits for its parent does not live.
+    /// Whether the process is alive. A zombie is not.
     fn is_alive(&self) -> bool {
         boot_id().is_ok_and(|boot| boot == self.boot)
             && stat_field(self.pid, START_TIME).is_ok_and(|started| started == self.started.to_string())
             && stat_field(self.pid, STATE).is_ok_and(|state| state != "Z" && state != "X")
     }
 
-    /// Kills it; false if it ended by itself.
+    /// Kills the process; false if it had already ended.
     fn kill(&self) -> io::Result<bool> {
         let Some(pid) = rustix::process::Pid::from_raw(self.pid.cast_signed()) else { return Ok(false) };
         let handle = match rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()) {
@@ -292,7 +292,7 @@ impl Process {
             Err(rustix::io::Errno::SRCH) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        // Looked at again with the handle in hand: it cannot become another process any more.
+        // Checked again while holding the pidfd, which cannot refer to another process any more.
         if !self.is_alive() {
             return Ok(false);
         }
@@ -301,20 +301,20 @@ impl Process {
     }
 }
 
-/// Places of fields in `/proc/PID/stat`, counted from the one after the name of the program.
+/// Positions of fields in `/proc/PID/stat`, counted from the one after the name of the program.
 const STATE: usize = 0;
 const START_TIME: usize = 19;
 
 fn start_time(pid: u32) -> io::Result<u64> {
-    stat_field(pid, START_TIME)?.parse().map_err(|_| io::Error::other("a start time that is no number"))
+    stat_field(pid, START_TIME)?.parse().map_err(|_| io::Error::other("the start time is not a number"))
 }
 
-fn stat_field(pid: u32, place: usize) -> io::Result<String> {
+fn stat_field(pid: u32, position: usize) -> io::Result<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
     // The name of the program, in parentheses, may itself have spaces and parentheses.
     let after_name = stat.rsplit_once(')').map(|(_, rest)| rest).unwrap_or_default();
-    let field = after_name.split_whitespace().nth(place).map(str::to_owned);
-    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat is cut short")))
+    let field = after_name.split_whitespace().nth(position).map(str::to_owned);
+    field.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat is truncated")))
 }
 
 fn boot_id() -> io::Result<String> {
@@ -329,8 +329,8 @@ mod tests {
     use super::super::cgroup::Sources;
     use super::*;
 
-    /// A directory with the entry of a process that is dead, and its file, which is locked.
-    fn entry_of_the_dead(root: &Path) -> (PathBuf, File) {
+    /// Creates the entry of a dead process and returns its directory and its file, which is locked.
+    fn entry_of_dead_process(root: &Path) -> (PathBuf, File) {
         let mut owner = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let process = Process::of(owner.id()).unwrap();
         let directory = root.join("1-1-0");
@@ -345,19 +345,19 @@ mod tests {
         (directory, file)
     }
 
-    fn is_waited_for(file: &File) -> bool {
+    fn has_waiting_lock(file: &File) -> bool {
         let inode = format!(":{} ", file.metadata().unwrap().ino());
         let locks = fs::read_to_string("/proc/locks").unwrap();
         locks.lines().any(|line| line.contains("-> FLOCK") && line.contains(&inode))
     }
 
     #[test]
-    fn a_lock_that_outlives_its_owner_for_a_moment_is_waited_for() {
+    fn clean_up_waits_for_a_lock_that_briefly_outlives_its_owner() {
         let root = tempfile::tempdir().unwrap();
-        let (directory, file) = entry_of_the_dead(root.path());
+        let (directory, file) = entry_of_dead_process(root.path());
         let path = root.path().to_owned();
         let cleaning = thread::spawn(move || clean_up(Some(&path)).unwrap());
-        while !cleaning.is_finished() && !is_waited_for(&file) {
+        while !cleaning.is_finished() && !has_waiting_lock(&file) {
             thread::yield_now();
         }
         drop(file);
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_of_the_living_stays() {
+    fn clean_up_keeps_the_entry_of_a_live_owner() {
         let root = tempfile::tempdir().unwrap();
         let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
         let registration = Registration::new(Some(root.path()), &hierarchies).unwrap();
@@ -375,44 +375,47 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_nobody_has_reaped_is_dead() {
+    fn a_zombie_counts_as_dead() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let process = Process::of(child.id()).unwrap();
         child.kill().unwrap();
-        // Its end of the pipe is closed when it ends, a moment before the kernel says so.
+        // Its end of the pipe is closed when it exits, slightly before `/proc` shows the new state.
         io::copy(child.stdout.as_mut().unwrap(), &mut io::sink()).unwrap();
         while process.is_alive() {
             thread::yield_now();
         }
-        assert!(start_time(process.pid).is_ok(), "it is still there to be reaped");
+        assert!(start_time(process.pid).is_ok(), "the zombie was not reaped yet");
         child.wait().unwrap();
     }
 
     #[test]
-    fn only_what_owners_made_is_removed() {
+    fn clean_up_removes_only_directories_of_owners() {
         let root = tempfile::tempdir().unwrap();
-        let theirs = ["documents", "1-2", "1-2-3-4", "a-1-0", "1--0"];
-        for name in theirs.iter().chain(&["999999999-17-0"]) {
+        let unrelated = ["documents", "1-2", "1-2-3-4", "a-1-0", "1--0"];
+        for name in unrelated.iter().chain(&["999999999-17-0"]) {
             fs::create_dir_all(root.path().join(name).join("deep")).unwrap();
         }
         let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
         clean_root(root.path(), &hierarchies).unwrap();
-        for name in theirs {
+        for name in unrelated {
             assert!(root.path().join(name).join("deep").exists(), "{name} is gone");
         }
-        assert!(!root.path().join("999999999-17-0").exists(), "what a dead owner left is still there");
+        assert!(
+            !root.path().join("999999999-17-0").exists(),
+            "the directory of a dead owner was not removed"
+        );
     }
 
     #[test]
-    fn an_entry_stays_as_long_as_its_groups_do() {
+    fn an_entry_is_kept_while_its_groups_exist() {
         let root = tempfile::tempdir().unwrap();
         let hierarchies = Hierarchies::discover(&Sources::host()).unwrap();
         let entries = || fs::read_dir(root.path()).unwrap().count() - 1;
         let registration = Registration::new(Some(root.path()), &hierarchies).unwrap();
         registration.keep();
         drop(registration);
-        assert_eq!(entries(), 1, "nobody would ever find what is left");
+        assert_eq!(entries(), 1, "the entry of remaining groups was removed");
         drop(Registration::new(Some(root.path()), &hierarchies).unwrap());
-        assert_eq!(entries(), 0, "the next one did not clean up");
+        assert_eq!(entries(), 0, "the next backend did not clean up");
     }
 }

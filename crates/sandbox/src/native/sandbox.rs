@@ -1,4 +1,4 @@
-//! One native sandbox, as its caller holds it.
+//! Caller's handle of one native sandbox.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -13,7 +13,7 @@ use menace_model::sandbox::{
     Controller, ExecOutcome, ExecRequest, FileChanges, FileEntry, FileWork, Isolation, Limits, LimitsChange,
     SandboxSpec, Stats, Usage,
 };
-use menace_net::Network;
+use menace_netstack::Network;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -35,7 +35,7 @@ pub(super) struct NativeSandbox {
     pub(super) spec: SandboxSpec,
     pub(super) shared: Arc<Shared>,
     pub(super) wire: Arc<Wire>,
-    /// Where processes are limited and counted, as far as the host lets us.
+    /// Cgroup that limits and accounts the processes, as far as the host permits.
     pub(super) group: Arc<Option<Group>>,
     pub(super) life: Arc<Life>,
     listening: tokio::task::JoinHandle<()>,
@@ -43,11 +43,11 @@ pub(super) struct NativeSandbox {
     left_out: Vec<String>,
     is_destroyed: AtomicBool,
     network: Option<Network>,
-    /// Who is asked about system calls.
+    /// Fault injector.
     pub(super) supervisor: Option<Arc<Supervisor>>,
 }
 
-/// The first process of a sandbox, with which everything else in it ends.
+/// Init process of a sandbox; all other processes in it end with it.
 pub(super) struct Life {
     id: String,
     first_process: AsyncFd<OwnedFd>,
@@ -60,7 +60,7 @@ impl Life {
     }
 
     pub(super) fn kill(&self) {
-        // It may be dead already.
+        // The process may be dead already.
         if let Err(error) =
             rustix::process::pidfd_send_signal(&self.first_process, rustix::process::Signal::KILL)
             && error != rustix::io::Errno::SRCH
@@ -71,12 +71,12 @@ impl Life {
 }
 
 impl NativeSandbox {
-    /// Makes a sandbox and waits until it is ready.
+    /// Creates a sandbox and waits until it is ready.
     pub(super) async fn create(shared: &Arc<Shared>, spec: SandboxSpec) -> Result<Self, SandboxError> {
         Self::create_as(shared, spec, Extras::none()).await
     }
 
-    /// Makes a sandbox, or what a zygote needs around it.
+    /// Creates a sandbox with extras, such as the base sandbox of a zygote.
     pub(super) async fn create_as(
         shared: &Arc<Shared>,
         spec: SandboxSpec,
@@ -85,7 +85,7 @@ impl NativeSandbox {
         Self::create_with(shared, spec, extras, None).await.map(|(sandbox, _)| sandbox)
     }
 
-    /// Makes a sandbox for one command, which is asked for together with it, so that it begins as soon as it can.
+    /// Creates a sandbox for one command. Both are requested together, so that the command starts as early as possible.
     pub(super) async fn run(
         shared: &Arc<Shared>,
         spec: SandboxSpec,
@@ -96,7 +96,7 @@ impl NativeSandbox {
         let (sandbox, process) = Self::create_with(shared, spec, extras, Some(request.exclusive())).await?;
         let outcome = match process {
             Some(process) => process.collect(limit).await,
-            None => Err(SandboxError::Protocol("a sandbox was made without its command".into())),
+            None => Err(SandboxError::Protocol("the sandbox was created without its command".into())),
         };
         sandbox.destroy().await?;
         outcome
@@ -111,13 +111,13 @@ impl NativeSandbox {
         limits::check(&spec.limits)?;
         if let Some(image) = &spec.image {
             return Err(SandboxError::Refused {
-                problem: format!("native sandboxes are not made of images, so {image} cannot be used"),
-                hint: "leave the image out, or use the docker backend".into(),
+                problem: format!("native sandboxes do not support images: {image}"),
+                hint: "omit the image, or use the docker backend".into(),
             });
         }
         if spec.isolates_others {
             return Err(SandboxError::Refused {
-                problem: "what runs in a native sandbox cannot isolate others".into(),
+                problem: "native sandboxes do not support nested isolation".into(),
                 hint: "use the docker backend".into(),
             });
         }
@@ -128,17 +128,18 @@ impl NativeSandbox {
         }
         let id = new_id();
         let kept = limits::keep(&spec.limits, &shared.hierarchies);
-        let make_group = || {
+        let create_group = || {
             let needed =
                 kept.needs_group().then(|| shared.groups.create(&id, &kept.by_cgroup, &kept.counted));
             needed.transpose()
         };
-        // Where processes are born into their group, it has to be there first; otherwise both are made at the same time.
-        let is_born_into = shared.hierarchies.has_version_2();
-        let early = if is_born_into { make_group()? } else { None };
+        // With cgroup v2, processes are cloned into their group, which has to exist first; otherwise the group is
+        // created in parallel with the namespaces.
+        let clones_into_group = shared.hierarchies.has_version_2();
+        let early = if clones_into_group { create_group()? } else { None };
         let order = order(shared, &spec, &kept, &extras, early.as_ref(), network.as_ref());
         let mut launch = Launch::order(shared, &order, early.as_ref()).await?;
-        let group = if is_born_into { early } else { make_group()? };
+        let group = if clones_into_group { early } else { create_group()? };
         if order.joins_later {
             launch.join(group.as_ref()).await?;
         }
@@ -174,7 +175,7 @@ impl NativeSandbox {
         Ok((sandbox, process))
     }
 
-    /// Answers [`SandboxError::Gone`] after the end.
+    /// Returns [`SandboxError::Gone`] after the sandbox was destroyed.
     pub(super) fn check_alive(&self) -> Result<(), SandboxError> {
         if self.is_destroyed.load(Ordering::Acquire) { Err(self.gone()) } else { Ok(()) }
     }
@@ -183,7 +184,7 @@ impl NativeSandbox {
         SandboxError::Gone { id: self.id.clone() }
     }
 
-    /// Asks the first process; answers [`SandboxError::Gone`] when there is none any more.
+    /// Sends a request to the init process; returns [`SandboxError::Gone`] when it has exited.
     pub(super) async fn ask(
         &self,
         request: impl FnOnce(u64) -> Request,
@@ -251,7 +252,7 @@ impl Sandbox for NativeSandbox {
 
     async fn stats(&self) -> Result<Stats, SandboxError> {
         self.check_alive()?;
-        // In a frozen sandbox nobody answers; what the kernel counts is there all the same.
+        // A frozen init process cannot answer; the kernel's counters are available all the same.
         let is_frozen = self.life.is_paused() && self.can_freeze() && self.group.is_some();
         let mut stats = if is_frozen { Stats::default() } else { stats_of(&self.inspect().await?) };
         if let Some(group) = self.group.as_ref() {
@@ -260,7 +261,7 @@ impl Sandbox for NativeSandbox {
             stats.usage.cpu_system_ms = counted.cpu_system_ms.or(stats.usage.cpu_system_ms);
             stats.usage.peak_rss_bytes = counted.peak_rss_bytes.or(stats.usage.peak_rss_bytes);
             stats.memory_bytes = group.memory_now()?;
-            // The first process is no process of a command.
+            // The init process does not belong to a command.
             stats.pids = stats.pids.or(group.pids_now()?.map(|count| count.saturating_sub(1)));
         }
         Ok(stats)
@@ -272,7 +273,7 @@ impl Sandbox for NativeSandbox {
 
     async fn isolation(&self) -> Result<Isolation, SandboxError> {
         let inspection = self.inspect().await?;
-        let host = namespaces().map_err(SandboxError::io("look at the namespaces of this process"))?;
+        let host = namespaces().map_err(SandboxError::io("read the namespaces of this process"))?;
         let differs = |kind: &str| {
             let of =
                 |all: &[(String, u64)]| all.iter().find(|(name, _)| name == kind).map(|(_, inode)| *inode);
@@ -299,7 +300,7 @@ impl Sandbox for NativeSandbox {
     async fn network(&self) -> Result<NetworkReport, SandboxError> {
         match &self.network {
             None => Ok(NetworkReport::default()),
-            Some(network) => network.report().map_err(SandboxError::io("ask a network what it has seen")),
+            Some(network) => network.report().map_err(SandboxError::io("read the network report")),
         }
     }
 
@@ -309,14 +310,14 @@ impl Sandbox for NativeSandbox {
         let network = self.network.as_ref().ok_or_else(no_network)?;
         if spec.mocks.is_some() && !network.has_authority() {
             return Err(SandboxError::Refused {
-                problem: "the programs of this sandbox would not trust mocks".into(),
-                hint: "make the sandbox with mocks, even if they have no rules at first".into(),
+                problem: "programs in this sandbox do not trust mocks".into(),
+                hint: "create the sandbox with mocks; their rules may be empty at first".into(),
             });
         }
         if !network.suits_netem(&spec) {
             return Err(SandboxError::Refused {
-                problem: "what netem does to packets cannot be changed while a sandbox runs".into(),
-                hint: "leave the shaper to menace, or change only what comes in".into(),
+                problem: "netem settings cannot be changed while the sandbox runs".into(),
+                hint: "use menace's own shaper, or change only the inbound settings".into(),
             });
         }
         network.change(spec);
@@ -371,8 +372,8 @@ impl Sandbox for NativeSandbox {
             ..Limits::default()
         })?;
         let group = self.group.as_ref().as_ref().ok_or_else(|| SandboxError::Refused {
-            problem: "no control group keeps the limits of this sandbox".into(),
-            hint: "menace doctor says what this host lacks".into(),
+            problem: "no control group enforces the limits of this sandbox".into(),
+            hint: "menace doctor shows what this host lacks".into(),
         })?;
         Ok(group.change(&Limits { memory, cpus, pids, ..Limits::default() })?)
     }
@@ -428,7 +429,7 @@ impl Sandbox for NativeSandbox {
         {
             group.thaw()?;
         }
-        // The first process is gone when all others of its namespace are.
+        // The init process is gone when all other processes of its namespace are.
         self.life
             .first_process
             .readable()
@@ -439,7 +440,7 @@ impl Sandbox for NativeSandbox {
         match self.group.as_ref() {
             None => Ok(()),
             Some(group) if group.remove().is_ok() => Ok(()),
-            // Something survived the end of its namespace.
+            // A process survived the end of its namespace.
             Some(group) => {
                 group.kill()?;
                 Ok(group.remove()?)
@@ -454,7 +455,7 @@ impl NativeSandbox {
     }
 }
 
-/// Begins to answer for the system calls that are to go wrong.
+/// Starts the fault injector, if the spec has faults.
 fn supervise(
     spec: &SandboxSpec,
     listener: Option<OwnedFd>,
@@ -464,14 +465,14 @@ fn supervise(
         return Ok(None);
     }
     let listener = listener
-        .ok_or_else(|| SandboxError::Protocol("a sandbox did not hand over its system calls".into()))?;
+        .ok_or_else(|| SandboxError::Protocol("the sandbox did not send its seccomp listener".into()))?;
     let ours = executable_of(first_process.get_ref()).unwrap_or_default();
     Supervisor::start(listener, &spec.faults, spec.fault_seed, ours)
         .map(Some)
-        .map_err(SandboxError::io("start to answer for system calls"))
+        .map_err(SandboxError::io("start the fault injector"))
 }
 
-/// What a process executes; nothing if it hides that.
+/// Path of the executable of a process; `None` if it is not readable.
 fn executable_of(process: &OwnedFd) -> Option<PathBuf> {
     let information = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", process.as_raw_fd())).ok()?;
     let number = information.lines().find_map(|line| line.strip_prefix("Pid:"))?.trim();
@@ -480,12 +481,12 @@ fn executable_of(process: &OwnedFd) -> Option<PathBuf> {
 
 fn no_network() -> SandboxError {
     SandboxError::Refused {
-        problem: "this sandbox has no network that could be changed".into(),
-        hint: "make it with one, even if it allows nothing".into(),
+        problem: "this sandbox has no network".into(),
+        hint: "create the sandbox with a network; it may deny everything".into(),
     }
 }
 
-/// What the first process says, in the words of the caller.
+/// Converts the report of the init process into the caller's statistics.
 fn stats_of(inspection: &Inspection) -> Stats {
     Stats {
         usage: Usage {
@@ -502,7 +503,7 @@ fn stats_of(inspection: &Inspection) -> Stats {
     }
 }
 
-/// A name that no other sandbox of this machine has: 64 random bits and a counter.
+/// Id that no other sandbox on this machine has: 64 random bits and a counter.
 fn new_id() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     format!("sb-{:016x}{:04x}", random(), COUNTER.fetch_add(1, Ordering::Relaxed) & 0xffff)

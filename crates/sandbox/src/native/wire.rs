@@ -1,4 +1,4 @@
-//! The caller's end of a channel: many requests under way, each with its own answers.
+//! Caller's end of a sandbox channel: concurrent requests, each with its own answers.
 
 use std::collections::HashMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use menace_enter::channel;
+use menace_isolation::channel;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -16,19 +16,19 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 use super::protocol::{Report, Request};
 
-/// A channel that does not block the caller.
+/// Non-blocking end of a channel.
 #[derive(Debug)]
 pub(super) struct Socket(AsyncFd<OwnedFd>);
 
 impl Socket {
-    /// Takes an end of a channel.
+    /// Makes one end of a channel non-blocking and registers it with the runtime.
     pub(super) fn new(end: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&end, fcntl_getfl(&end)? | OFlags::NONBLOCK)?;
         // SAFETY: an `OwnedFd` always returns the same descriptor and keeps it open until it is dropped.
         Ok(Self(unsafe { AsyncFd::register(end) }.map_err(io::Error::from)?))
     }
 
-    /// Sends a message, waiting for room if there is none.
+    /// Sends a message; waits while the send buffer is full.
     pub(super) async fn send<T: Serialize>(
         &self,
         message: &T,
@@ -37,12 +37,12 @@ impl Socket {
         self.0.async_io(Interest::WRITABLE, |end| channel::send(end, message, descriptors)).await
     }
 
-    /// Sends bytes as they are, to an interpreter.
+    /// Sends raw bytes, to an interpreter.
     pub(super) async fn send_bytes(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         self.0.async_io(Interest::WRITABLE, |end| channel::send_bytes(end.as_fd(), bytes, descriptors)).await
     }
 
-    /// Receives bytes as they are; `None` when the other end is closed.
+    /// Receives raw bytes; `None` when the other end is closed.
     pub(super) async fn receive_bytes(&self) -> io::Result<Option<Vec<u8>>> {
         let mut buffer = vec![0; 4096];
         let length = self.0.async_io(Interest::READABLE, |end| Ok(rustix::io::read(end, &mut buffer)?)).await;
@@ -52,7 +52,7 @@ impl Socket {
                 buffer.truncate(length);
                 Ok(Some(buffer))
             }
-            // Closed with something of ours unread.
+            // Closed while data of ours was unread.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(None),
             Err(error) => Err(error),
         }
@@ -64,10 +64,10 @@ impl Socket {
     }
 }
 
-/// The number of what is asked for together with the sandbox.
+/// Job number of the command that is requested together with the sandbox.
 pub(super) const FIRST_JOB: u64 = 1;
 
-/// Conversations with the first process of a sandbox.
+/// Request channel to the init process of a sandbox.
 #[derive(Debug)]
 pub(super) struct Wire {
     socket: Socket,
@@ -81,10 +81,10 @@ struct Listeners {
     by_job: HashMap<u64, UnboundedSender<Heard>>,
 }
 
-/// A report with the descriptors that came with it.
+/// Report with the descriptors that came with it.
 type Heard = (Report, Vec<OwnedFd>);
 
-/// The answers to one request. There are few of them, and their number does not depend on what the program does.
+/// Answers to one request. Their number is small and does not depend on the program.
 #[derive(Debug)]
 pub(super) struct Answers {
     job: u64,
@@ -93,8 +93,8 @@ pub(super) struct Answers {
 }
 
 impl Wire {
-    /// Takes over a channel whose sandbox is ready, and listens to it until it is closed. What was asked for before has
-    /// the number [`FIRST_JOB`], and its answers are the third value; `early` are those that have come already.
+    /// Takes over the channel of a ready sandbox and listens until it is closed. The command that was requested with the
+    /// sandbox has the number [`FIRST_JOB`], and its answers are the third value; `early` are those already received.
     pub(super) fn start(
         socket: Socket,
         early: Vec<Report>,
@@ -140,14 +140,14 @@ impl Wire {
         Some(answers)
     }
 
-    /// Says something about a request that is under way. A sandbox that is gone has no use for it.
+    /// Sends a request that has no answer of its own. Errors are ignored: the sandbox may be gone.
     pub(super) async fn tell(&self, request: Request) {
         if let Err(error) = self.socket.send(&request, &[]).await {
-            tracing::debug!("a sandbox does not listen any more: {error}");
+            tracing::debug!("failed to send to a sandbox: {error}");
         }
     }
 
-    /// Lets everybody know that there will be no more answers.
+    /// Ends all pending answers.
     pub(super) fn end(&self) {
         let mut listeners = self.lock();
         listeners.is_over = true;
@@ -166,29 +166,29 @@ impl Wire {
             return;
         };
         if let Some(listener) = self.lock().by_job.get(&job) {
-            // Whoever asked may have stopped listening.
+            // The requester may have dropped its receiver.
             drop(listener.send((report, descriptors)));
         }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Listeners> {
-        // Nothing panics while it holds the lock, and the map is consistent after every line.
+        // No code panics while it holds the lock, and the map is consistent after every line.
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Answers {
-    /// The number of the request.
+    /// Job number of the request.
     pub(super) fn job(&self) -> u64 {
         self.job
     }
 
-    /// The next answer; `None` when the sandbox is gone.
+    /// Next answer; `None` when the sandbox is gone.
     pub(super) async fn next(&mut self) -> Option<Report> {
         self.reports.recv().await.map(|(report, _)| report)
     }
 
-    /// The next answer with the descriptor that comes with it.
+    /// Next answer with the descriptor that came with it.
     pub(super) async fn next_with_descriptor(&mut self) -> Option<(Report, Option<OwnedFd>)> {
         self.reports.recv().await.map(|(report, descriptors)| (report, descriptors.into_iter().next()))
     }

@@ -1,14 +1,14 @@
-//! One overlay: a directory with our marker in it.
+//! One overlay: a directory that contains menace's marker file.
 
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// The file that says that a directory is ours.
+/// Marker file of directories that menace created.
 const MARKER: &str = ".menace-overlay";
 
-/// Makes one, which must not be there yet.
+/// Creates an overlay directory, which must not exist yet.
 pub(super) fn make(path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
@@ -17,7 +17,7 @@ pub(super) fn make(path: &Path) -> io::Result<()> {
     fs::write(path.join(MARKER), "made by menace for a virtual machine\n")
 }
 
-/// Whether a path is one of ours: a directory right below the one in which they are made, with a marker. No link is followed.
+/// Whether a path is an overlay of menace: a direct child of the overlay directory, with a marker. No link is followed.
 pub(super) fn is_ours(path: &Path, directory: &Path) -> bool {
     let is =
         |path: &Path, kind: fn(&Metadata) -> bool| fs::symlink_metadata(path).is_ok_and(|found| kind(&found));
@@ -26,7 +26,7 @@ pub(super) fn is_ours(path: &Path, directory: &Path) -> bool {
         && is(&path.join(MARKER), Metadata::is_file)
 }
 
-/// All of ours, with their ages, the oldest first.
+/// All overlays with their ages, the oldest first.
 pub(super) fn all(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -44,7 +44,7 @@ pub(super) fn all(directory: &Path) -> io::Result<Vec<(PathBuf, Duration)>> {
     Ok(found)
 }
 
-/// Removes one. The marker goes last: what is half removed is still known to be ours.
+/// Removes an overlay. The marker goes last, so that a partly removed overlay is still recognised.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
     let marker = path.join(MARKER);
     for entry in fs::read_dir(path)? {

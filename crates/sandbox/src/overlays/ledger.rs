@@ -1,4 +1,4 @@
-//! What is written down of overlays, by their paths.
+//! JSON files with records about overlays, keyed by path.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use super::directory;
 use crate::author::Author;
 use crate::files::write_json;
 
-/// A file with something about each of several overlays.
+/// File with one record per overlay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound = "T: Serialize + DeserializeOwned")]
 pub(super) struct Ledger<T> {
@@ -19,14 +19,14 @@ pub(super) struct Ledger<T> {
     pub(super) overlays: BTreeMap<PathBuf, T>,
 }
 
-/// One that is in use.
+/// Record of an overlay in use.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Active {
-    /// The process that uses it.
+    /// Process that uses the overlay.
     process: String,
 }
 
-/// One that could not be removed.
+/// Record of an overlay that could not be removed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Remains {
     attempts: u32,
@@ -34,7 +34,8 @@ pub(super) struct Remains {
 }
 
 impl<T: Serialize + DeserializeOwned> Ledger<T> {
-    /// What was written. One that cannot be understood is an error: without it nobody knows what is in use.
+    /// Reads the file; a missing file is an empty one. An unreadable file is an error, because without it the overlays
+    /// in use are unknown.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         match std::fs::read(path) {
             Ok(bytes) => Ok(serde_json::from_slice(&bytes)?),
@@ -55,14 +56,14 @@ impl Active {
         Self { process: author.text() }
     }
 
-    /// Whether whoever uses it may be alive.
+    /// Whether the process that uses the overlay may still be alive.
     pub(super) fn is_used(&self) -> bool {
         Author::parse(&self.process).is_none_or(|author| !author.is_gone(&Author::this()))
     }
 }
 
 impl Ledger<Remains> {
-    /// Removes one, and writes down what came of it.
+    /// Tries to remove an overlay and records a failure.
     pub(super) fn try_remove(&mut self, path: &Path) -> bool {
         match directory::remove(path) {
             Ok(()) => {

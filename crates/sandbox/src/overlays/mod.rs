@@ -1,7 +1,7 @@
-//! Directories in which virtual machines write: which are in use, and the end of those that nobody needs.
+//! Overlay directories of virtual machines: registers those in use and purges stale ones.
 //!
-//! A machine that is killed leaves its directory, and often gigabytes in it. Only directories that carry our marker are ever
-//! touched, and only those in the one directory that overlays are made in.
+//! A virtual machine that is killed leaves its directory behind, often with gigabytes in it. Only directories that
+//! carry menace's marker are ever touched, and only direct children of the overlay directory.
 
 mod directory;
 mod ledger;
@@ -21,63 +21,63 @@ use crate::author::Author;
 use crate::files::lock_now;
 use ledger::{Active, Ledger, Remains};
 
-/// Where overlays are, and how long they stay.
+/// Locations and retention of overlays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OverlayOptions {
-    /// Where they are made.
+    /// Directory in which overlays are created.
     pub directory: PathBuf,
-    /// Where those in use are written down.
+    /// File that lists the overlays in use.
     pub active: PathBuf,
-    /// Where those are written down that could not be removed.
+    /// File that lists the overlays that could not be removed.
     pub failed: PathBuf,
-    /// How old one becomes that nobody uses.
+    /// Age at which an unused overlay is purged.
     pub max_age: Duration,
-    /// The most at one time; 0 is any number.
+    /// Highest number of overlays; 0 means no limit.
     pub most: usize,
 }
 
-/// Why an overlay cannot be had.
+/// Failure of an overlay operation.
 #[derive(Debug, Error)]
 pub enum OverlayError {
     /// A file or directory could not be used.
     #[error("failed to use {path}: {source}", path = path.display())]
     Path {
-        /// Which.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// Why.
+        /// Underlying error.
         #[source]
         source: io::Error,
     },
-    /// It is not one of ours.
-    #[error("{path} is no overlay of menace\nhint: overlays are made by menace, and carry a marker", path = path.display())]
+    /// The path is not an overlay that menace created.
+    #[error("{path} is not an overlay created by menace\nhint: overlays contain the marker file .menace-overlay", path = path.display())]
     NotOurs {
-        /// Which.
+        /// Rejected path.
         path: PathBuf,
     },
-    /// All are in use.
+    /// The limit is reached and every overlay is in use.
     #[error(
-        "{most} overlays are in use, and that is the most\nhint: end some virtual machines, or set SANDBOX_MAX_OVERLAY_COUNT higher"
+        "overlay limit reached: {most} are in use\nhint: stop some virtual machines, or raise SANDBOX_MAX_OVERLAY_COUNT"
     )]
     Full {
-        /// How many.
+        /// Highest allowed number.
         most: usize,
     },
 }
 
-/// The overlays of one data directory.
+/// Overlays of one data directory.
 #[derive(Debug, Clone)]
 pub struct Overlays {
     options: OverlayOptions,
 }
 
 impl Overlays {
-    /// Those in a directory. Nothing is made before it is needed.
+    /// Describes the overlays of a directory; creates nothing on disk.
     pub fn new(options: OverlayOptions) -> Self {
         Self { options }
     }
 
-    /// Makes a directory for a virtual machine, which is in use from then on. If there are too many, the oldest go that nobody
-    /// uses.
+    /// Creates an overlay for a virtual machine and registers it as in use. If the limit is exceeded, the oldest unused
+    /// overlays are removed.
     pub fn make(&self, name: &str) -> Result<PathBuf, OverlayError> {
         let _lock = self.lock()?;
         let mut active = self.active()?;
@@ -95,7 +95,7 @@ impl Overlays {
         Ok(path)
     }
 
-    /// Says that one which is there is in use, by this process.
+    /// Registers an existing overlay as in use by this process.
     pub fn register(&self, path: &Path) -> Result<(), OverlayError> {
         let _lock = self.lock()?;
         if !directory::is_ours(path, &self.options.directory) {
@@ -106,7 +106,7 @@ impl Overlays {
         active.write(&self.options.active).map_err(failed(&self.options.active))
     }
 
-    /// Says that one is not in use any more. Its files stay until they are purged.
+    /// Marks an overlay as unused. Its files stay until they are purged.
     pub fn unregister(&self, path: &Path) -> Result<(), OverlayError> {
         let _lock = self.lock()?;
         let mut active = self.active()?;
@@ -116,7 +116,7 @@ impl Overlays {
         active.write(&self.options.active).map_err(failed(&self.options.active))
     }
 
-    /// Removes one that is not in use any more, at once. If that cannot be done, it is tried again by the next purge.
+    /// Unregisters and removes an overlay immediately. If that fails, the next purge tries again.
     pub fn remove(&self, path: &Path) -> Result<bool, OverlayError> {
         self.unregister(path)?;
         let _lock = self.lock()?;

@@ -1,4 +1,4 @@
-//! Removes overlays that nobody needs.
+//! Removal of stale overlays.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,34 +8,34 @@ use serde::Serialize;
 
 use super::{OverlayError, Overlays, directory, failed};
 
-/// Which of those go that nobody uses.
+/// Scope of a purge among the unused overlays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
-    /// Those that are too old, too many, or were to go before.
+    /// Overlays that are too old, exceed the limit, or failed to be removed before.
     Old,
-    /// Those that are too many.
+    /// Overlays that exceed the limit.
     TooMany,
-    /// All.
+    /// All unused overlays.
     All,
 }
 
-/// What came of a purge.
+/// Result of a purge.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Purged {
-    /// Overlays that are gone.
+    /// Removed overlays.
     pub removed: Vec<PathBuf>,
-    /// Overlays that could not be removed, and why. They are tried again.
+    /// Overlays that could not be removed, with the reason. The next purge tries again.
     pub failed: Vec<(PathBuf, String)>,
-    /// Overlays that somebody uses.
+    /// Number of overlays in use.
     pub used: usize,
-    /// Overlays that nobody uses and that stay for now.
+    /// Number of unused overlays that stay for now.
     pub stray: usize,
 }
 
 impl Overlays {
-    /// Removes those that nobody needs.
+    /// Removes unused overlays within a scope.
     pub fn purge(&self, which: Which) -> Result<Purged, OverlayError> {
-        // Where nothing ever was, nothing is made.
+        // Without an overlay directory there is nothing to lock, and no lock file is created.
         if !self.options.directory.is_dir() {
             return Ok(Purged::default());
         }
@@ -43,7 +43,7 @@ impl Overlays {
         self.purge_locked(which)
     }
 
-    /// Looks how many there are, and removes none.
+    /// Counts overlays without removing any.
     pub fn look(&self) -> Result<Purged, OverlayError> {
         let found = self.found()?;
         let used = found.iter().filter(|one| one.is_used).count();
@@ -81,7 +81,7 @@ impl Overlays {
                 done.failed.push((one.path, problem.unwrap_or_default()));
             }
         }
-        // What is gone without us needs no further attempt.
+        // An overlay that another process removed needs no further attempt.
         let is_there: BTreeSet<PathBuf> = done.failed.iter().map(|(path, _)| path.clone()).collect();
         let before = remains.overlays.len();
         remains.overlays.retain(|path, _| is_there.contains(path) || path.exists());
@@ -92,7 +92,7 @@ impl Overlays {
         Ok(done)
     }
 
-    /// Takes those off the list of what is in use whose users are gone.
+    /// Drops the entries of ended processes from the list of overlays in use.
     fn forget_gone(&self) -> Result<(), OverlayError> {
         let mut active = self.active()?;
         let before = active.overlays.len();

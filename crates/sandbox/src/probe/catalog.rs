@@ -1,4 +1,4 @@
-//! All probes: what each is called, what it is for, and how to get what it looks for.
+//! Catalog of capability probes: name, purpose, and how to enable the probed feature.
 
 use super::cgroups::{Controller, controller};
 use super::finding::Group;
@@ -6,16 +6,16 @@ use super::namespaces::{Kind, other};
 use super::refusal::Refusal;
 use super::{devices, file_systems, idmapped, kvm, landlock, namespaces, queue_discipline, seccomp, tools};
 
-/// One thing to try.
+/// Probe of one kernel or host feature.
 pub(super) struct Probe {
-    /// Unique: it is also how the child is told what to do.
+    /// Unique name; also the argument that selects the probe in the child process.
     pub(super) name: &'static str,
     pub(super) group: Group,
     pub(super) required: bool,
     pub(super) purpose: &'static str,
-    /// How to get it where the child does not know better.
+    /// How to enable the feature, unless the child reports a more specific remedy.
     pub(super) remedy: &'static str,
-    /// Does it, in a process that ends afterwards, and says what it saw.
+    /// Uses the feature in a short-lived process and returns a description of the result.
     pub(super) attempt: fn() -> Result<String, Refusal>,
 }
 
@@ -23,20 +23,18 @@ const NAMESPACE_REMEDY: &str = "run as root, or allow unprivileged user namespac
 const CGROUP_REMEDY: &str =
     "run as root, or under systemd: systemd-run --user --scope -p Delegate=yes menace …";
 
-/// Everything that is tried, in the order in which it is shown.
+/// All probes in display order.
 pub(super) const PROBES: &[Probe] = &[
-    namespace("user namespace", REQUIRED, "rights inside a sandbox are none outside", namespaces::user),
-    namespace("mount namespace", REQUIRED, "a file system of its own", || other(Kind::Mount)),
-    namespace("pid namespace", REQUIRED, "no sight of other processes; all end at once", || other(Kind::Pid)),
-    namespace("net namespace", REQUIRED, "no network but the one that is given", || other(Kind::Net)),
+    namespace("user namespace", REQUIRED, "privileges inside a sandbox give none outside", namespaces::user),
+    namespace("mount namespace", REQUIRED, "a private file system", || other(Kind::Mount)),
+    namespace("pid namespace", REQUIRED, "other processes are invisible; all end together", || {
+        other(Kind::Pid)
+    }),
+    namespace("net namespace", REQUIRED, "no network except the configured one", || other(Kind::Net)),
     namespace("ipc namespace", REQUIRED, "no shared memory or queues with the host", || other(Kind::Ipc)),
-    namespace("uts namespace", REQUIRED, "a host name of its own", || other(Kind::Uts)),
-    namespace("cgroup namespace", OPTIONAL, "control groups of the host are not visible", || {
-        other(Kind::Cgroup)
-    }),
-    namespace("time namespace", OPTIONAL, "boot and monotonic clocks that can be moved", || {
-        other(Kind::Time)
-    }),
+    namespace("uts namespace", REQUIRED, "a private host name", || other(Kind::Uts)),
+    namespace("cgroup namespace", OPTIONAL, "cgroups of the host are invisible", || other(Kind::Cgroup)),
+    namespace("time namespace", OPTIONAL, "adjustable boot and monotonic clocks", || other(Kind::Time)),
     namespace("nested user namespace", OPTIONAL, "sandboxes inside sandboxes", namespaces::nested_user),
     Probe {
         name: "clone3 and pidfd",
@@ -82,19 +80,19 @@ pub(super) const PROBES: &[Probe] = &[
         name: "idmapped mounts",
         group: Group::FileSystems,
         required: OPTIONAL,
-        purpose: "files of the host with other owners, without copies",
-        remedy: "run as root on Linux 5.12 or newer, on a file system that can do it",
+        purpose: "host files with other owners, without copies",
+        remedy: "run as root on Linux 5.12 or newer, on a file system that supports it",
         attempt: idmapped::idmapped_mounts,
     },
-    restriction("no_new_privs", REQUIRED, "setuid programs are inert", seccomp::no_new_privileges),
-    restriction("seccomp filter", REQUIRED, "system calls that are not needed are refused", seccomp::filter),
+    restriction("no_new_privs", REQUIRED, "setuid programs gain no privileges", seccomp::no_new_privileges),
+    restriction("seccomp filter", REQUIRED, "unneeded system calls are denied", seccomp::filter),
     restriction(
         "seccomp user notification",
         REQUIRED,
         "faults in chosen system calls",
         seccomp::user_notification,
     ),
-    restriction("landlock", OPTIONAL, "a second fence around files", landlock::landlock),
+    restriction("landlock", OPTIONAL, "a second layer of file access control", landlock::landlock),
     Probe {
         name: "kvm",
         group: Group::Devices,
@@ -107,7 +105,7 @@ pub(super) const PROBES: &[Probe] = &[
         name: "tun",
         group: Group::Devices,
         required: OPTIONAL,
-        purpose: "networks with rules, mocks and shaping",
+        purpose: "network policies, mocks and shaping",
         remedy: "modprobe tun",
         attempt: devices::tun,
     },
@@ -115,7 +113,7 @@ pub(super) const PROBES: &[Probe] = &[
         name: "netem",
         group: Group::Devices,
         required: OPTIONAL,
-        purpose: "shaping by the kernel; menace shapes by itself without it",
+        purpose: "network shaping by the kernel; menace has its own without it",
         remedy: "modprobe sch_netem, or a kernel with CONFIG_NET_SCH_NETEM",
         attempt: queue_discipline::netem,
     },
@@ -123,7 +121,7 @@ pub(super) const PROBES: &[Probe] = &[
     tool(
         "docker",
         "the docker backend",
-        "start an engine, or set DOCKER_HOST to one that may be reached",
+        "start an engine, or set DOCKER_HOST to a reachable one",
         tools::docker,
     ),
     tool("qemu-system-x86_64", "the qemu backend", "apt-get install qemu-system-x86", tools::qemu),
@@ -139,14 +137,14 @@ const fn namespace(name: &'static str, required: bool, purpose: &'static str, at
     Probe { name, group: Group::Namespaces, required, purpose, remedy: NAMESPACE_REMEDY, attempt }
 }
 
-/// Limits that are asked for fail without their controller; sandboxes without limits do not.
+/// Probe of a cgroup controller. Optional: without the controller only sandboxes that request its limits fail.
 const fn cgroup(name: &'static str, purpose: &'static str, attempt: Attempt) -> Probe {
     Probe { name, group: Group::Cgroups, required: OPTIONAL, purpose, remedy: CGROUP_REMEDY, attempt }
 }
 
 const fn restriction(name: &'static str, required: bool, purpose: &'static str, attempt: Attempt) -> Probe {
     let remedy =
-        "a kernel of a distribution, Linux 5.13 or newer; in a container, --security-opt seccomp=unconfined";
+        "a distribution kernel, Linux 5.13 or newer; in a container, --security-opt seccomp=unconfined";
     Probe { name, group: Group::Restrictions, required, purpose, remedy, attempt }
 }
 

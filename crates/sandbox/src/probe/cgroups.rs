@@ -1,4 +1,4 @@
-//! Control groups: for each controller, the nearest group above us in which a group of our own can be made and used.
+//! Cgroup probes: for each controller, the nearest ancestor cgroup in which menace can create and use a cgroup.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::refusal::{Refusal, doing};
 
-/// A controller that menace limits or counts with.
+/// Cgroup controller that menace uses for limits or accounting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Controller {
     Memory,
@@ -17,30 +17,30 @@ pub(super) enum Controller {
     Freezer,
 }
 
-/// Which interface a hierarchy has.
+/// Interface version of a cgroup hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     One,
     Two,
 }
 
-/// A hierarchy that can have a controller.
+/// Mounted hierarchy that can have a controller.
 #[derive(Debug, PartialEq, Eq)]
 struct Hierarchy {
     version: Version,
     mount_point: PathBuf,
-    /// The group that this process is in, below the mount point.
+    /// Cgroup of this process, relative to the mount point.
     own: PathBuf,
 }
 
-/// What is done with a file of a new group to prove that the controller is there.
+/// File access in a new cgroup that proves that the controller is available.
 enum Proof {
     Write(&'static str, &'static str),
     Read(&'static str),
 }
 
 impl Controller {
-    /// The name in hierarchies of version 1.
+    /// Controller name in version 1 hierarchies.
     fn name_in_version_one(self) -> &'static str {
         match self {
             Self::Memory => "memory",
@@ -61,7 +61,7 @@ impl Controller {
             (Self::CpuAccounting, Version::One) => Proof::Read("cpuacct.usage"),
             (Self::CpuAccounting, Version::Two) => Proof::Read("cpu.stat"),
             (Self::Pids, _) => Proof::Write("pids.max", "16"),
-            // A limit needs the number of a real disk.
+            // Writing a limit would need the device number of a real disk.
             (Self::Io, Version::One) => Proof::Read("blkio.throttle.write_bps_device"),
             (Self::Io, Version::Two) => Proof::Read("io.max"),
             (Self::Freezer, Version::One) => Proof::Write("freezer.state", "FROZEN"),
@@ -70,7 +70,7 @@ impl Controller {
     }
 }
 
-/// Makes a group with this controller, uses it, and removes it.
+/// Creates a cgroup with this controller, uses it, and removes it.
 pub(super) fn controller(controller: Controller) -> Result<String, Refusal> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").map_err(doing("read /proc/self/mountinfo"))?;
     let groups = fs::read_to_string("/proc/self/cgroup").map_err(doing("read /proc/self/cgroup"))?;
@@ -80,13 +80,13 @@ pub(super) fn controller(controller: Controller) -> Result<String, Refusal> {
             match try_in(&parent, controller, hierarchy.version) {
                 Ok(()) => {
                     let version = name(hierarchy.version);
-                    return Ok(format!("{version}, groups can be made in {}", parent.display()));
+                    return Ok(format!("{version}, cgroups can be created in {}", parent.display()));
                 }
                 Err(refusal) => nearest = nearest.or(Some(refusal)),
             }
         }
     }
-    let absent = || Refusal::Absent { what: "no cgroup hierarchy is mounted that can have it".to_owned() };
+    let absent = || Refusal::Absent { what: "no mounted cgroup hierarchy has this controller".to_owned() };
     Err(nearest.unwrap_or_else(absent))
 }
 
@@ -97,17 +97,18 @@ fn name(version: Version) -> &'static str {
     }
 }
 
-/// The group that we are in and those above it: where our own has processes, only one above can hand controllers down.
+/// The cgroup of this process and its ancestors: a cgroup with processes cannot enable controllers for children, so an
+/// ancestor may be needed.
 fn parents(hierarchy: &Hierarchy) -> impl Iterator<Item = PathBuf> {
-    // Joining nothing would add a slash.
-    let place = |group: &Path| hierarchy.mount_point.join(group).components().collect();
-    hierarchy.own.ancestors().map(place)
+    // Joining an empty path would add a slash.
+    let absolute = |group: &Path| hierarchy.mount_point.join(group).components().collect();
+    hierarchy.own.ancestors().map(absolute)
 }
 
 fn try_in(parent: &Path, controller: Controller, version: Version) -> Result<(), Refusal> {
     let unique = format!("menace-probe-{}-{}", std::process::id(), controller.name_in_version_one());
     let group = parent.join(unique);
-    let step = format!("make a {} group in {}", name(version), parent.display());
+    let step = format!("create a {} cgroup in {}", name(version), parent.display());
     fs::create_dir(&group).map_err(doing(step))?;
     let used = use_controller(&group, controller, version);
     fs::remove_dir(&group).map_err(doing(format!("remove {}", group.display())))?;
@@ -125,20 +126,20 @@ fn use_controller(group: &Path, controller: Controller, version: Version) -> Res
     let parent = group.parent().unwrap_or(group).display();
     used.map_err(|error| match (error.kind(), version) {
         (ErrorKind::NotFound, Version::Two) => Refusal::Absent {
-            what: format!("{parent}/cgroup.subtree_control does not hand it down to new groups"),
+            what: format!("{parent}/cgroup.subtree_control does not enable it for new cgroups"),
         },
-        _ => doing(format!("use {file} of a new group in {parent}"))(error),
+        _ => doing(format!("use {file} of a new cgroup in {parent}"))(error),
     })
 }
 
-/// The hierarchies that can have a controller, version 1 first: a controller that is bound there is in no other.
+/// Hierarchies that can have a controller, version 1 first: a controller bound to version 1 is in no other hierarchy.
 fn hierarchies(mounts: &str, groups: &str, controller: Controller) -> Vec<Hierarchy> {
     let mut found: Vec<_> = mounts.lines().filter_map(|line| hierarchy(line, groups, controller)).collect();
     found.sort_by_key(|hierarchy| hierarchy.version == Version::Two);
     found
 }
 
-/// What a line of mountinfo says, if it is a hierarchy that can have the controller.
+/// Parses a line of mountinfo; `None` unless it is a hierarchy that can have the controller.
 fn hierarchy(line: &str, groups: &str, controller: Controller) -> Option<Hierarchy> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut mount = mount.split(' ').skip(3);
@@ -156,18 +157,18 @@ fn hierarchy(line: &str, groups: &str, controller: Controller) -> Option<Hierarc
     let own = groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':');
         let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
-        let is_it = match version {
+        let matches_hierarchy = match version {
             Version::One => controllers.split(',').any(|controller| controller == name),
             Version::Two => number == "0" && controllers.is_empty(),
         };
-        is_it.then_some(path)
+        matches_hierarchy.then_some(path)
     })?;
-    // In a container the mount shows only a part of the hierarchy, and our own path can be outside of it.
+    // In a container the mount shows only a part of the hierarchy, and the cgroup of this process can be outside of it.
     let own = Path::new(own).strip_prefix(root).unwrap_or(Path::new(""));
     Some(Hierarchy { version, mount_point, own: own.to_owned() })
 }
 
-/// mountinfo writes spaces, tabs, line ends and backslashes as octal numbers.
+/// Decodes a path of mountinfo, which writes spaces, tabs, newlines and backslashes as octal escapes.
 fn unescaped(path: &str) -> PathBuf {
     let replaced =
         path.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\");
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_controller_is_looked_for_where_it_can_be() {
+    fn hierarchies_of_a_controller_are_found() {
         let unified = (Version::Two, "/sys/fs/cgroup/unified", "user/scope");
         check(Controller::Memory, &[(Version::One, "/sys/fs/cgroup/memory", "a/b"), unified]);
         check(Controller::CpuAccounting, &[(Version::One, "/sys/fs/cgroup/cpu,cpuacct", ""), unified]);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_tried_from_our_own_up_to_the_root_of_the_hierarchy() {
+    fn parents_go_from_the_own_cgroup_up_to_the_root() {
         let hierarchy = Hierarchy { version: Version::Two, mount_point: "/m".into(), own: "a/b".into() };
         let parents: Vec<_> = parents(&hierarchy).collect();
         assert_eq!(parents, [PathBuf::from("/m/a/b"), PathBuf::from("/m/a"), PathBuf::from("/m")]);

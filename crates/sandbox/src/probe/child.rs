@@ -1,7 +1,7 @@
-//! The side of a probe that runs in a process of its own, `menace __probe NAME`.
+//! Child process of a probe, `menace __probe NAME`.
 //!
-//! It is executed anew and not only forked, because the caller may have threads: a forked copy of a threaded process may
-//! not allocate, and one that has threads cannot enter a user namespace.
+//! The child is executed, not only forked, because the caller may have threads: a forked copy of a threaded process may
+//! not allocate, and a process with threads cannot enter a user namespace.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -11,12 +11,12 @@ use super::catalog::PROBES;
 use super::finding::Answer;
 use super::process::die_with_parent;
 
-/// The argument that makes a process the child of a probe.
+/// Argument that selects the probe child mode.
 pub(super) const CHILD_ARGUMENT: &str = "__probe";
 
-/// Does what the arguments ask for if this process was started as the child of a probe, and gives its exit code.
+/// Runs the requested probe and returns the exit code if this process was started as a probe child.
 ///
-/// It has to be called before anything starts a thread. `arguments` are those of the process, its name first.
+/// Must be called before any thread is started. `arguments` are those of the process, program name first.
 pub fn child_main(arguments: &[OsString]) -> Option<ExitCode> {
     let [_, argument, name] = arguments else { return None };
     if argument != CHILD_ARGUMENT {

@@ -1,4 +1,4 @@
-//! The TUN device, in a network namespace of its own.
+//! Probe of the TUN device, in a new network namespace.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -11,7 +11,7 @@ use super::refusal::{Refusal, at, doing};
 const DEVICE: &str = "/dev/net/tun";
 const INTERFACE: &std::ffi::CStr = c"menace0";
 
-/// Makes a TUN interface that exists only as long as this process.
+/// Creates a TUN interface that exists only as long as this process.
 pub(super) fn tun() -> Result<String, Refusal> {
     enter(Kind::Net)?;
     let device = File::options().read(true).write(true).open(DEVICE).map_err(explain)?;
@@ -25,20 +25,20 @@ pub(super) fn tun() -> Result<String, Refusal> {
     // SAFETY: the kernel reads and writes one `ifreq`, which outlives the call.
     let result = unsafe { libc::ioctl(device.as_raw_fd(), libc::TUNSETIFF, &raw mut request) };
     if result != 0 {
-        return Err(at("make a TUN interface")(last_errno()));
+        return Err(at("create a TUN interface")(last_errno()));
     }
     // SAFETY: the name is a C string, which the call only reads.
     if unsafe { libc::if_nametoindex(INTERFACE.as_ptr()) } == 0 {
-        let observed = format!("there is no interface {}", INTERFACE.to_string_lossy());
+        let observed = format!("interface {} does not exist", INTERFACE.to_string_lossy());
         return Err(Refusal::Ineffective { step: "TUNSETIFF", observed });
     }
-    Ok("an interface was made in a new network namespace".to_owned())
+    Ok("created an interface in a new network namespace".to_owned())
 }
 
 fn explain(error: std::io::Error) -> Refusal {
     match error.kind() {
         std::io::ErrorKind::NotFound => Refusal::Explained {
-            reason: format!("{DEVICE} is not there"),
+            reason: format!("{DEVICE} does not exist"),
             remedy: if Path::new("/.dockerenv").exists() {
                 format!("start the container with --device {DEVICE}")
             } else {
@@ -46,8 +46,8 @@ fn explain(error: std::io::Error) -> Refusal {
             },
         },
         std::io::ErrorKind::PermissionDenied => Refusal::Explained {
-            reason: format!("{DEVICE} may not be opened by this user"),
-            remedy: format!("chmod 666 {DEVICE} as root: it gives no rights without a network namespace"),
+            reason: format!("permission denied for {DEVICE}"),
+            remedy: format!("chmod 666 {DEVICE} as root: it grants nothing without a network namespace"),
         },
         _ => doing(format!("open {DEVICE}"))(error),
     }

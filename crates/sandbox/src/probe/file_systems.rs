@@ -1,4 +1,4 @@
-//! File systems that a sandbox mounts: each is mounted, and used for what it is there for.
+//! Probes of the file systems that a sandbox mounts: each is mounted and used for its purpose.
 
 use std::fs;
 use std::io::Write;
@@ -13,8 +13,8 @@ use super::process::continue_in_child;
 use super::refusal::{Refusal, at, doing};
 use super::user_namespace::unshare;
 
-/// Where the probes mount: a directory that is there, since without `/proc` no user namespace gets its maps. Only the
-/// mount namespace of the child sees it covered.
+/// Mount point of the probes. `/proc` always exists, since without it no user namespace gets its maps. Only the mount
+/// namespace of the child sees it covered.
 const MOUNT_POINT: &str = "/proc";
 
 /// Mounts a tmpfs and fills it up to its size.
@@ -22,27 +22,27 @@ pub(super) fn tmpfs() -> Result<String, Refusal> {
     enter_mount_namespace()?;
     mount_tmpfs(c"size=64k")?;
     let mut file =
-        fs::File::create(Path::new(MOUNT_POINT).join("file")).map_err(doing("make a file in it"))?;
-    file.write_all(&[1; 4096]).map_err(doing("write to it"))?;
+        fs::File::create(Path::new(MOUNT_POINT).join("file")).map_err(doing("create a file in tmpfs"))?;
+    file.write_all(&[1; 4096]).map_err(doing("write to tmpfs"))?;
     match file.write_all(&vec![1; 128 * 1024]) {
         Err(error) if error.kind() == std::io::ErrorKind::StorageFull => {
-            Ok("mounted, written, and full at its size".to_owned())
+            Ok("mounted, written, and full at its size limit".to_owned())
         }
-        Err(error) => Err(doing("fill it")(error)),
+        Err(error) => Err(doing("fill tmpfs")(error)),
         Ok(()) => Err(Refusal::Ineffective {
-            step: "a size of 64 KiB",
+            step: "a size limit of 64 KiB",
             observed: "132 KiB could be written".to_owned(),
         }),
     }
 }
 
-/// Mounts an overlay and changes a file of its lower layer, which must not notice.
+/// Mounts an overlay and changes a file through it; the lower layer must stay unchanged.
 pub(super) fn overlayfs() -> Result<String, Refusal> {
     enter_mount_namespace()?;
     mount_tmpfs(c"size=1m")?;
     let base = Path::new(MOUNT_POINT);
     for name in ["lower", "upper", "work", "merged"] {
-        fs::create_dir(base.join(name)).map_err(doing(format!("make the directory {name}")))?;
+        fs::create_dir(base.join(name)).map_err(doing(format!("create the directory {name}")))?;
     }
     fs::write(base.join("lower/file"), "below").map_err(doing("write the lower layer"))?;
     let options = c"lowerdir=/proc/lower,upperdir=/proc/upper,workdir=/proc/work,userxattr";
@@ -74,11 +74,11 @@ fn explain_overlay(errno: Errno) -> Refusal {
     }
 }
 
-/// Mounts a proc that knows only the processes of a new pid namespace.
+/// Mounts a proc file system that shows only the processes of a new pid namespace.
 pub(super) fn proc() -> Result<String, Refusal> {
     enter(Kind::Pid)?;
     continue_in_child()?;
-    unshare(UnshareFlags::NEWNS).map_err(at("make a mount namespace"))?;
+    unshare(UnshareFlags::NEWNS).map_err(at("create a mount namespace"))?;
     make_mounts_private()?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", MOUNT_POINT, "proc", flags, c"hidepid=2").map_err(explain_proc)?;
@@ -103,7 +103,7 @@ fn explain_proc(errno: Errno) -> Refusal {
     }
 }
 
-/// A user and a mount namespace of our own, from which no mount travels back.
+/// Enters a new user and mount namespace whose mounts do not propagate back.
 fn enter_mount_namespace() -> Result<(), Refusal> {
     enter(Kind::Mount)?;
     make_mounts_private()

@@ -1,47 +1,47 @@
-//! The words in which the host is described.
+//! Results of capability probes.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that isolation can use, and whether this host let us do it.
+/// Result of probing one feature that isolation can use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// What it is called, the same on every host.
+    /// Name of the feature, the same on every host.
     pub name: &'static str,
-    /// What it belongs to.
+    /// Group of the feature.
     pub group: Group,
-    /// The native backend cannot do without it.
+    /// Whether the native backend requires the feature.
     pub required: bool,
-    /// It was done, not only found.
+    /// Whether the feature works: it was used, not only found.
     pub present: bool,
-    /// What was seen, or which step was refused and why.
+    /// Observation, or the step that failed and its error.
     pub detail: String,
-    /// What menace does with it.
+    /// Use of the feature in menace.
     pub purpose: &'static str,
-    /// How to get it, on this host where the reason is known.
+    /// How to enable the feature, specific to this host where the cause is known.
     pub remedy: String,
 }
 
-/// What a finding belongs to.
+/// Group of capability probes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Group {
-    /// Kinds of namespaces, and how processes are put into them.
+    /// Kinds of namespaces, and the system calls that start processes in them.
     Namespaces,
-    /// Controllers that limit and count.
+    /// Controllers for limits and accounting.
     Cgroups,
-    /// What can be mounted.
+    /// File systems that sandboxes mount.
     #[serde(rename = "file systems")]
     FileSystems,
-    /// What a process can take from itself.
+    /// Restrictions that a process can impose on itself.
     Restrictions,
     /// Devices and network shaping.
     Devices,
-    /// Programs of others.
+    /// Third-party programs.
     Tools,
 }
 
 impl Group {
-    /// The name that people and JSON see.
+    /// Name in tables and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Namespaces => "namespaces",
@@ -54,12 +54,12 @@ impl Group {
     }
 }
 
-/// What the child of a probe tells its parent, as one line of JSON.
+/// Report of a probe child to its parent, as one line of JSON.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Answer {
     pub(super) present: bool,
     pub(super) detail: String,
-    /// Where the child knows better than the catalog how to get it.
+    /// Remedy that is more specific than the catalog's.
     pub(super) remedy: Option<String>,
 }
 
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_and_people_see_the_same_name() {
+    fn name_equals_json_name() {
         for group in [
             Group::Namespaces,
             Group::Cgroups,

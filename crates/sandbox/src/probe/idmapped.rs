@@ -1,9 +1,9 @@
-//! Idmapped mounts: the same files with other owners. Only root of the host may make them.
+//! Probe of idmapped mounts: the same files with other owners. Only the host's root may create them.
 
 use std::fs;
 use std::os::fd::AsFd;
 
-use menace_enter::mount::map_owners;
+use menace_isolation::mount::map_owners;
 use rustix::fs::{AtFlags, CWD, fstatfs, statat};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::mount::{OpenTreeFlags, open_tree};
@@ -15,36 +15,37 @@ use super::process::{Side, fork, wait};
 use super::refusal::{Refusal, at, doing};
 use super::user_namespace::unshare;
 
-/// The owner that the files of the probe get.
+/// Owner of the probed files through the mount.
 const MAPPED_USER: u32 = 100_000;
 
-/// Clones the mount of `/` with another owner for its files, and looks who owns it. It is attached nowhere.
+/// Clones the mount of `/` with another owner for its files and checks the owner. The clone is attached nowhere.
 pub(super) fn idmapped_mounts() -> Result<String, Refusal> {
     if !geteuid().is_root() {
-        return Err(Refusal::Absent { what: "only root of the host may make them".to_owned() });
+        return Err(Refusal::Absent { what: "only the host's root may create them".to_owned() });
     }
-    let owner = statat(CWD, "/", AtFlags::empty()).map_err(at("look at /"))?.st_uid;
+    let owner = statat(CWD, "/", AtFlags::empty()).map_err(at("stat /"))?.st_uid;
     let namespace = user_namespace_that_maps(owner)?;
     let flags = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC;
     let tree = open_tree(CWD, "/", flags).map_err(at("clone the mount of /"))?;
     map_owners(&tree, namespace.as_fd()).map_err(|error| {
         at("mount_setattr with MOUNT_ATTR_IDMAP")(Errno::from_io_error(&error).unwrap_or(Errno::IO))
     })?;
-    let mapped = statat(&tree, "", AtFlags::EMPTY_PATH).map_err(at("look at the clone"))?.st_uid;
+    let mapped = statat(&tree, "", AtFlags::EMPTY_PATH).map_err(at("stat the clone"))?.st_uid;
     if mapped != MAPPED_USER {
         return Err(Refusal::Ineffective {
             step: "mount_setattr",
-            observed: format!("the owner of / is {mapped} and not {MAPPED_USER}"),
+            observed: format!("the owner of / is {mapped} instead of {MAPPED_USER}"),
         });
     }
-    let kind = fstatfs(&tree).map_err(at("ask for the file system of /"))?.f_type;
+    let kind = fstatfs(&tree).map_err(at("query the file system of /"))?.f_type;
     Ok(format!("the file system of / (type {kind:#x}) was cloned with another owner"))
 }
 
-/// A user namespace in which `owner` is [`MAPPED_USER`] outside. A child makes it and lives until its maps are written.
+/// Creates a user namespace in which `owner` is [`MAPPED_USER`] outside. A child creates it and lives until its maps
+/// are written.
 fn user_namespace_that_maps(owner: u32) -> Result<fs::File, Refusal> {
-    let (made_reader, made_writer) = pipe().map_err(at("make a pipe"))?;
-    let (done_reader, done_writer) = pipe().map_err(at("make a pipe"))?;
+    let (made_reader, made_writer) = pipe().map_err(at("create a pipe"))?;
+    let (done_reader, done_writer) = pipe().map_err(at("create a pipe"))?;
     match fork()? {
         Side::Child => {
             drop((made_reader, done_writer));
@@ -53,7 +54,7 @@ fn user_namespace_that_maps(owner: u32) -> Result<fs::File, Refusal> {
                 Err(errno) => errno.raw_os_error(),
             };
             drop(made_writer);
-            // Until the parent closes its end.
+            // Blocks until the parent closes its end.
             let _ = retry_on_intr(|| rustix::io::read(&done_reader, &mut [0]));
             std::process::exit(code)
         }
@@ -63,7 +64,7 @@ fn user_namespace_that_maps(owner: u32) -> Result<fs::File, Refusal> {
             let namespace = (made == Ok(1)).then(|| write_maps(child, owner));
             drop(done_writer);
             let code = wait(child)?.exit_status().unwrap_or_default();
-            namespace.unwrap_or_else(|| Err(at("make a user namespace")(Errno::from_raw_os_error(code))))
+            namespace.unwrap_or_else(|| Err(at("create a user namespace")(Errno::from_raw_os_error(code))))
         }
     }
 }

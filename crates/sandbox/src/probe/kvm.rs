@@ -1,5 +1,5 @@
-//! KVM, proven by a guest of two instructions: hosts exist where the device opens, a machine can be made, and no guest
-//! runs.
+//! Probe of KVM with a guest of two instructions: on some hosts the device opens and a machine can be created, but no
+//! guest runs.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -24,11 +24,12 @@ const KVM_SET_REGS: Ioctl = _IOW::<Registers>(KVM, 0x82);
 const KVM_GET_SREGS: Ioctl = _IOR::<SegmentRegisters>(KVM, 0x83);
 const KVM_SET_SREGS: Ioctl = _IOW::<SegmentRegisters>(KVM, 0x84);
 
-/// The interface that every kernel since 2.6.22 has; the documentation says to refuse any other.
+/// API version of every kernel since 2.6.22; the documentation says to refuse any other.
 const API_VERSION: libc::c_int = 12;
 const EXIT_HALT: u32 = 5;
 const PAGE: usize = 4096;
-/// Where processors without unrestricted guests keep what they need for real mode: below 4 GiB, away from the guest.
+/// Address of the task state segment that processors without unrestricted guests need for real mode: below 4 GiB,
+/// outside of the guest's memory.
 const TASK_STATE_ADDRESS: u64 = 0xfffb_d000;
 /// `mov al, 42` and `hlt`.
 const GUEST: [u8; 3] = [0xb0, 42, 0xf4];
@@ -53,7 +54,7 @@ pub(super) fn kvm() -> Result<String, Refusal> {
     let device = File::options().read(true).write(true).open("/dev/kvm").map_err(explain)?;
     let device = OwnedFd::from(device);
     if cfg!(not(target_arch = "x86_64")) {
-        return Err(unproven("this build has no guest for this processor"));
+        return Err(unproven("this build has no guest for this architecture"));
     }
     run_guest(&device).map_err(unproven)
 }
@@ -63,26 +64,26 @@ fn explain(error: std::io::Error) -> Refusal {
         return doing("open /dev/kvm")(error);
     }
     Refusal::Explained {
-        reason: "/dev/kvm may not be opened by this user".to_owned(),
-        remedy: "usermod -aG kvm USER as root, and log in anew".to_owned(),
+        reason: "permission denied for /dev/kvm".to_owned(),
+        remedy: "usermod -aG kvm USER as root, then log in again".to_owned(),
     }
 }
 
-/// It opens, and that proves nothing.
+/// The device opens, but that alone does not prove that guests run.
 fn unproven(reason: impl std::fmt::Display) -> Refusal {
-    Refusal::Absent { what: format!("opens; a guest was not booted: {reason}") }
+    Refusal::Absent { what: format!("/dev/kvm opens, but no guest ran: {reason}") }
 }
 
 fn run_guest(device: &OwnedFd) -> Result<String, Refusal> {
-    let version = with_number(device, KVM_GET_API_VERSION, 0).map_err(at("ask for the version"))?;
+    let version = with_number(device, KVM_GET_API_VERSION, 0).map_err(at("query the API version"))?;
     if version != API_VERSION {
-        let observed = format!("the API has version {version}");
+        let observed = format!("the API version is {version}");
         return Err(Refusal::Ineffective { step: "KVM_GET_API_VERSION", observed });
     }
-    let machine = made(with_number(device, KVM_CREATE_VM, 0).map_err(at("make a machine"))?);
+    let machine = owned(with_number(device, KVM_CREATE_VM, 0).map_err(at("create a virtual machine"))?);
     with_number(&machine, KVM_SET_TSS_ADDR, TASK_STATE_ADDRESS).map_err(at("set the task state address"))?;
     give_memory(&machine)?;
-    let processor = made(with_number(&machine, KVM_CREATE_VCPU, 0).map_err(at("make a processor"))?);
+    let processor = owned(with_number(&machine, KVM_CREATE_VCPU, 0).map_err(at("create a virtual CPU"))?);
     start_at_zero(&processor)?;
     let state = map_state(device, &processor)?;
     interrupt_after_a_second();
@@ -98,18 +99,18 @@ fn run_guest(device: &OwnedFd) -> Result<String, Refusal> {
     if reason == EXIT_HALT && registers[0] & 0xff == u64::from(GUEST[1]) {
         return Ok("a guest of two instructions ran and halted".to_owned());
     }
-    let observed = format!("the guest left for reason {reason} with {:#x} as its result", registers[0]);
+    let observed = format!("the guest exited for reason {reason} with result {:#x}", registers[0]);
     Err(Refusal::Ineffective { step: "KVM_RUN", observed })
 }
 
-/// One page at the start of the guest's memory, with the guest in it. It stays until this process ends.
+/// Maps one page with the guest code at the start of the guest's memory. It stays until this process ends.
 fn give_memory(machine: &OwnedFd) -> Result<(), Refusal> {
     // SAFETY: the kernel chooses an address that nothing else uses.
     let page = unsafe {
         mmap_anonymous(std::ptr::null_mut(), PAGE, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
     }
     .map_err(at("allocate the guest's memory"))?;
-    // SAFETY: the page was just mapped, is writable, larger than the guest, and overlaps no constant of ours.
+    // SAFETY: the page was just mapped, is writable, larger than the guest, and does not overlap the constant.
     unsafe { page.cast::<u8>().copy_from_nonoverlapping(GUEST.as_ptr(), GUEST.len()) };
     let mut region = MemoryRegion {
         slot: 0,
@@ -118,11 +119,12 @@ fn give_memory(machine: &OwnedFd) -> Result<(), Refusal> {
         size: PAGE as u64,
         host_address: page.addr() as u64,
     };
-    with_structure(machine, KVM_SET_USER_MEMORY_REGION, &mut region).map_err(at("give the guest memory"))?;
+    with_structure(machine, KVM_SET_USER_MEMORY_REGION, &mut region).map_err(at("set the guest's memory"))?;
     Ok(())
 }
 
-/// A processor starts in real mode near the end of the address space; the guest is at its start.
+/// Sets the instruction pointer to 0: a CPU starts in real mode near the end of the address space, but the guest code
+/// is at its start.
 fn start_at_zero(processor: &OwnedFd) -> Result<(), Refusal> {
     let mut segments: SegmentRegisters = [0; 39];
     with_structure(processor, KVM_GET_SREGS, &mut segments).map_err(at("read the segments"))?;
@@ -136,20 +138,21 @@ fn start_at_zero(processor: &OwnedFd) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// The structure in which the kernel says why the guest left.
+/// Maps the `kvm_run` structure, in which the kernel reports why the guest exited.
 fn map_state(device: &OwnedFd, processor: &OwnedFd) -> Result<*mut libc::c_void, Refusal> {
-    let size = with_number(device, KVM_GET_VCPU_MMAP_SIZE, 0).map_err(at("ask for the size of the state"))?;
-    let size = usize::try_from(size).expect("a size that the kernel gives is positive");
+    let size = with_number(device, KVM_GET_VCPU_MMAP_SIZE, 0).map_err(at("query the size of kvm_run"))?;
+    let size = usize::try_from(size).expect("sizes returned by the kernel are positive");
     // SAFETY: the kernel chooses an address that nothing else uses.
     unsafe { mmap(std::ptr::null_mut(), size, ProtFlags::READ, MapFlags::SHARED, processor, 0) }
-        .map_err(at("map the state"))
+        .map_err(at("map kvm_run"))
 }
 
-/// A guest that never halts holds its process in the kernel until a signal comes.
+/// Schedules a signal after one second: a guest that never halts keeps its process in the kernel until a signal
+/// arrives.
 fn interrupt_after_a_second() {
     extern "C" fn do_nothing(_: libc::c_int) {}
-    // SAFETY: the handler does nothing, so it may run at any moment; the structure is zero but for the handler, which
-    // means no flags, so that the interrupted call is not started again.
+    // SAFETY: the handler does nothing, so it may run at any moment; the structure is zero except for the handler,
+    // which means no flags, so that the interrupted call is not restarted.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = do_nothing as *const () as libc::sighandler_t;
@@ -158,19 +161,19 @@ fn interrupt_after_a_second() {
     }
 }
 
-fn made(descriptor: libc::c_int) -> OwnedFd {
-    // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
+fn owned(descriptor: libc::c_int) -> OwnedFd {
+    // SAFETY: the kernel has just created this descriptor for this process, and nothing else owns it.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
 
 fn with_number(descriptor: &OwnedFd, request: Ioctl, number: u64) -> Result<libc::c_int, Errno> {
-    // SAFETY: the requests that come here take a number, or nothing, and touch no memory of ours.
+    // SAFETY: the requests passed to this function take a number, or nothing, and access no memory of this process.
     let result = unsafe { libc::ioctl(descriptor.as_raw_fd(), request, number) };
     if result < 0 { Err(last_errno()) } else { Ok(result) }
 }
 
 fn with_structure<T>(descriptor: &OwnedFd, request: Ioctl, structure: &mut T) -> Result<libc::c_int, Errno> {
-    // SAFETY: the kernel reads or writes as many bytes as the request number says, which was made from the size of
+    // SAFETY: the kernel reads or writes as many bytes as the request number says, which was derived from the size of
     // `T`, and every bit pattern is a valid value of the integers that it consists of.
     let result = unsafe { libc::ioctl(descriptor.as_raw_fd(), request, std::ptr::from_mut(structure)) };
     if result < 0 { Err(last_errno()) } else { Ok(result) }

@@ -1,4 +1,4 @@
-//! Landlock: a process takes the right to read files from itself, and then cannot.
+//! Probe of Landlock: the process drops its right to read files, and then cannot read them.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -11,7 +11,7 @@ use super::refusal::{Refusal, at, doing};
 const LANDLOCK_CREATE_RULESET_VERSION: libc::c_uint = 1;
 const LANDLOCK_ACCESS_FS_READ_FILE: u64 = 1 << 2;
 
-/// The file that can be read before and not after.
+/// File that can be read before the restriction and not after.
 const PROBED_FILE: &str = "/proc/self/status";
 
 /// Restricts this process to reading no file at all.
@@ -20,7 +20,7 @@ pub(super) fn landlock() -> Result<String, Refusal> {
     let version = create_ruleset(None, LANDLOCK_CREATE_RULESET_VERSION)?;
     let descriptor = create_ruleset(Some(&LANDLOCK_ACCESS_FS_READ_FILE), 0)?;
     let descriptor = libc::c_int::try_from(descriptor).expect("a descriptor is a C int");
-    // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
+    // SAFETY: the kernel has just created this descriptor for this process, and nothing else owns it.
     let ruleset = unsafe { OwnedFd::from_raw_fd(descriptor) };
     set_no_new_privs(true).map_err(at("set no_new_privs"))?;
     // SAFETY: the call takes a descriptor and flags, and no pointer.
@@ -30,7 +30,7 @@ pub(super) fn landlock() -> Result<String, Refusal> {
     }
     match File::open(PROBED_FILE) {
         Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => Ok(format!("ABI {version}")),
-        Err(error) => Err(doing(format!("be refused {PROBED_FILE} in the expected way"))(error)),
+        Err(error) => Err(doing(format!("get EACCES for {PROBED_FILE} after the restriction"))(error)),
         Ok(_) => Err(Refusal::Ineffective {
             step: "Landlock",
             observed: format!("{PROBED_FILE} can still be read"),
@@ -38,7 +38,7 @@ pub(super) fn landlock() -> Result<String, Refusal> {
     }
 }
 
-/// A ruleset that handles these accesses, or without them an answer about Landlock itself.
+/// Creates a ruleset that handles these accesses; without accesses, queries the Landlock ABI version.
 fn create_ruleset(handled: Option<&u64>, flags: libc::c_uint) -> Result<i64, Refusal> {
     let (pointer, size) = match handled {
         Some(handled) => (std::ptr::from_ref(handled), size_of::<u64>()),
@@ -47,5 +47,5 @@ fn create_ruleset(handled: Option<&u64>, flags: libc::c_uint) -> Result<i64, Ref
     // SAFETY: `landlock_ruleset_attr` began as this one 64-bit field, and the kernel reads no more than `size` bytes
     // of it, which `handled` has; or none where the pointer is null.
     let result = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, pointer, size, flags) };
-    if result >= 0 { Ok(result) } else { Err(at("make a Landlock ruleset")(last_errno())) }
+    if result >= 0 { Ok(result) } else { Err(at("create a Landlock ruleset")(last_errno())) }
 }

@@ -1,4 +1,5 @@
-//! What this host has for isolation, each thing found by doing it in a child process that ends right after.
+//! Capability probes: which isolation features this host supports, each checked by using it in a short-lived child
+//! process.
 
 mod catalog;
 mod cgroups;

@@ -1,4 +1,4 @@
-//! Every kind of namespace, left for a new one; and the system calls that start a process in them.
+//! Probes of every kind of namespace, and of the system calls that start a process in them.
 
 use std::fs;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
@@ -11,7 +11,7 @@ use super::process::{continue_in_child, die_with_parent, last_errno};
 use super::refusal::{Refusal, at, doing};
 use super::user_namespace::{enter_user_namespace, setting, unshare};
 
-/// A kind of namespace that needs a capability to be made.
+/// Kind of namespace whose creation needs a capability.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Mount,
@@ -36,7 +36,7 @@ impl Kind {
         }
     }
 
-    /// The setting that limits how many there may be, and the option that the kernel is built with.
+    /// Sysctl that limits the number of namespaces, and the kernel build option.
     fn limit_and_option(self) -> (&'static str, &'static str) {
         match self {
             Self::Mount => ("max_mnt_namespaces", "CONFIG_NAMESPACES"),
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    /// The link whose target changes; a new pid namespace has none before its first process.
+    /// Link in `/proc/self/ns` whose target changes; a new pid namespace has none before its first process.
     fn link(self) -> Option<&'static str> {
         match self {
             Self::Mount => Some("/proc/self/ns/mnt"),
@@ -63,33 +63,33 @@ impl Kind {
     }
 }
 
-/// Makes a user namespace and is root in it.
+/// Creates a user namespace and becomes root in it.
 pub(super) fn user() -> Result<String, Refusal> {
     enter_user_namespace()?;
-    Ok("made, with capabilities in it".to_owned())
+    Ok("created, with capabilities in it".to_owned())
 }
 
-/// Makes a user namespace inside a user namespace.
+/// Creates a user namespace inside a user namespace.
 pub(super) fn nested_user() -> Result<String, Refusal> {
     enter_user_namespace()?;
     enter_user_namespace()?;
-    Ok("made inside another one".to_owned())
+    Ok("created inside another one".to_owned())
 }
 
-/// Leaves one namespace for a new one, inside a new user namespace; where there is none, with the rights that we have,
-/// so that what is reported missing is the user namespace and not all of them.
+/// Unshares one namespace inside a new user namespace. If user namespaces are unavailable, uses the process's own
+/// privileges, so that only the user namespace is reported as missing and not all kinds.
 pub(super) fn other(kind: Kind) -> Result<String, Refusal> {
     let limit = setting(&format!("user/{}", kind.limit_and_option().0));
     let before = kind.link().map(read_link).transpose()?;
     let without_user = enter_user_namespace().err();
-    let place =
+    let context =
         if without_user.is_none() { "inside a new user namespace" } else { "without a user namespace" };
     unshare(kind.flag()).map_err(|errno| without_user.unwrap_or_else(|| explain(kind, errno, limit)))?;
     verify(kind, before.as_deref())?;
-    Ok(format!("made {place}"))
+    Ok(format!("created {context}"))
 }
 
-/// A namespace inside a new user namespace, for what is tried in it.
+/// Enters a new namespace inside a new user namespace, for probes that need one.
 pub(super) fn enter(kind: Kind) -> Result<(), Refusal> {
     let limit = setting(&format!("user/{}", kind.limit_and_option().0));
     enter_user_namespace()?;
@@ -128,13 +128,13 @@ fn explain(kind: Kind, errno: Errno, limit: Option<u64>) -> Refusal {
         },
         Errno::INVAL => Refusal::Explained {
             reason: format!("the kernel was built without {option}"),
-            remedy: "use a kernel of a distribution".to_owned(),
+            remedy: "use a distribution kernel".to_owned(),
         },
         _ => at("unshare")(errno),
     }
 }
 
-/// Starts a process with `clone3`, ends it through its descriptor, and sees that it was that signal.
+/// Starts a process with `clone3`, kills it through its pidfd, and checks the signal that ended it.
 pub(super) fn clone3_with_pidfd() -> Result<String, Refusal> {
     let pidfd = clone_sleeping_child()?;
     pidfd_send_signal(pidfd.as_fd(), Signal::KILL).map_err(at("signal through a pidfd"))?;
@@ -146,7 +146,7 @@ pub(super) fn clone3_with_pidfd() -> Result<String, Refusal> {
             observed: format!("the child ended by {signal:?}"),
         });
     }
-    Ok("a child was started, signalled and waited for".to_owned())
+    Ok("started, signalled and awaited a child".to_owned())
 }
 
 fn clone_sleeping_child() -> Result<OwnedFd, Refusal> {
@@ -169,7 +169,7 @@ fn clone_sleeping_child() -> Result<OwnedFd, Refusal> {
             }
         }
         -1 => Err(at("clone3")(last_errno())),
-        // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
+        // SAFETY: the kernel has just created this descriptor for this process, and nothing else owns it.
         _ => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
     }
 }

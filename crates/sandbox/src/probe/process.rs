@@ -1,17 +1,17 @@
-//! Forking inside the child of a probe, which has one thread.
+//! Process functions of probe children, which have a single thread.
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_parent_process_death_signal, waitpid};
 
 use super::refusal::{Refusal, at};
 
-/// Which side of a fork this is.
+/// Result of a fork: the parent's or the child's side.
 pub(super) enum Side {
     Parent(Pid),
     Child,
 }
 
-/// Copies this process. Only for the children of probes: they have one thread, so the copy may do anything.
+/// Forks this process. Only for probe children: they have one thread, so the copy may call any function.
 pub(super) fn fork() -> Result<Side, Refusal> {
     // SAFETY: a copy of a threaded process may only call async-signal-safe functions. The process that gets here was
     // executed as `menace __probe`, whose `main` does nothing before `child_main`, and no probe starts a thread.
@@ -22,12 +22,12 @@ pub(super) fn fork() -> Result<Side, Refusal> {
             Ok(Side::Child)
         }
         -1 => Err(at("fork")(last_errno())),
-        pid => Ok(Side::Parent(Pid::from_raw(pid).expect("fork gives a positive id to the parent"))),
+        pid => Ok(Side::Parent(Pid::from_raw(pid).expect("fork returns a positive pid to the parent"))),
     }
 }
 
-/// Goes on in a forked child, the first process of a new pid namespace. The parent waits for it and ends; what the probe
-/// returns is printed by the child.
+/// Continues in a forked child, the first process of a new pid namespace. The parent waits for the child and exits; the
+/// child prints the probe's result.
 pub(super) fn continue_in_child() -> Result<(), Refusal> {
     match fork()? {
         Side::Child => Ok(()),
@@ -38,7 +38,7 @@ pub(super) fn continue_in_child() -> Result<(), Refusal> {
     }
 }
 
-/// Waits until a child has ended.
+/// Waits for a child to exit.
 pub(super) fn wait(child: Pid) -> Result<WaitStatus, Refusal> {
     loop {
         match waitpid(Some(child), WaitOptions::empty()) {
@@ -49,9 +49,9 @@ pub(super) fn wait(child: Pid) -> Result<WaitStatus, Refusal> {
     }
 }
 
-/// Ends this process when its parent ends, so that no probe outlives the command that asked.
+/// Makes the kernel kill this process when its parent exits, so that no probe outlives the command that started it.
 pub(super) fn die_with_parent() {
-    // A process that cannot ask for this still ends when its work is done or its parent's time limit is over.
+    // If this fails, the process still ends when its work is done or its parent's timeout expires.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 

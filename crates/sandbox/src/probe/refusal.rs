@@ -1,30 +1,30 @@
-//! Why a probe did not do what it tried.
+//! Failures of probes.
 
 use rustix::io::Errno;
 use thiserror::Error;
 
-/// Why a probe failed, in the words that people read.
+/// Reason why a probe failed; its text is shown to the user.
 #[derive(Debug, Error)]
 pub(super) enum Refusal {
     /// The kernel refused a call.
     #[error("failed to {step}: {source}")]
     Call { step: &'static str, source: Errno },
-    /// A file could not be read, written or made, or a program not be started.
+    /// A file could not be read, written or created, or a program could not be started.
     #[error("failed to {step}: {source}")]
     Io { step: String, source: std::io::Error },
-    /// Every call succeeded and yet it does not do what it is for.
+    /// Every call succeeded, but without the intended effect.
     #[error("{step} had no effect: {observed}")]
     Ineffective { step: &'static str, observed: String },
-    /// The cause is known, and what to do about it.
+    /// The cause and its remedy are known.
     #[error("{reason}")]
     Explained { reason: String, remedy: String },
-    /// It is not there.
+    /// The feature is missing.
     #[error("{what}")]
     Absent { what: String },
 }
 
 impl Refusal {
-    /// What to do about it, where that is better known here than in the catalog.
+    /// Remedy, where the failure knows a more specific one than the catalog.
     pub(super) fn remedy(&self) -> Option<String> {
         match self {
             Self::Explained { remedy, .. } => Some(remedy.clone()),
@@ -33,12 +33,12 @@ impl Refusal {
     }
 }
 
-/// Names the step whose system call may be refused.
+/// Wraps the error of a step that is a system call, for `map_err`.
 pub(super) fn at(step: &'static str) -> impl FnOnce(Errno) -> Refusal {
     move |source| Refusal::Call { step, source }
 }
 
-/// Names the step whose file operation may fail.
+/// Wraps the error of a step that is a file operation, for `map_err`.
 pub(super) fn doing(step: impl Into<String>) -> impl FnOnce(std::io::Error) -> Refusal {
     move |source| Refusal::Io { step: step.into(), source }
 }

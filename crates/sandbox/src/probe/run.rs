@@ -1,4 +1,4 @@
-//! The side of the probes that asks: starts one child per probe, all at once, and waits for each no longer than a limit.
+//! Parent side of the probes: starts one child per probe, all concurrently, with a common timeout.
 
 use std::io::Read;
 use std::os::unix::process::CommandExt;
@@ -13,11 +13,11 @@ use super::catalog::{PROBES, Probe};
 use super::child::CHILD_ARGUMENT;
 use super::finding::{Answer, Finding};
 
-/// A probe takes milliseconds; a kernel that needs longer than this hangs.
+/// Timeout of all probes. A probe takes milliseconds; a kernel that needs longer than this hangs.
 const TIME_LIMIT: Duration = Duration::from_secs(5);
 
-/// Tries everything that isolation can use. `executable` is a program that calls [`child_main`](super::child_main)
-/// first thing in its `main`; the calling process itself changes nothing of its own.
+/// Probes every feature that isolation can use. `executable` is a program that calls [`child_main`](super::child_main)
+/// at the start of its `main`; the calling process itself changes nothing.
 pub fn run(executable: &Path) -> Vec<Finding> {
     let started: Vec<_> = PROBES.iter().map(|probe| (probe, start(executable, probe.name))).collect();
     let deadline = Instant::now() + TIME_LIMIT;
@@ -25,7 +25,7 @@ pub fn run(executable: &Path) -> Vec<Finding> {
         .into_iter()
         .map(|(probe, child)| {
             let answer = match child {
-                Ok(child) => answer_of(child, deadline),
+                Ok(child) => read_answer(child, deadline),
                 Err(error) => {
                     no_answer(format!("failed to start {} {CHILD_ARGUMENT}: {error}", executable.display()))
                 }
@@ -35,7 +35,7 @@ pub fn run(executable: &Path) -> Vec<Finding> {
         .collect()
 }
 
-/// The child leads a process group, so that what it started ends with it.
+/// Starts a probe child as the leader of a process group, so that its descendants can be killed with it.
 fn start(executable: &Path, name: &str) -> std::io::Result<Child> {
     Command::new(executable)
         .args([CHILD_ARGUMENT, name])
@@ -58,7 +58,7 @@ fn finding(probe: &'static Probe, answer: Answer) -> Finding {
     }
 }
 
-fn answer_of(mut child: Child, deadline: Instant) -> Answer {
+fn read_answer(mut child: Child, deadline: Instant) -> Answer {
     let Some(line) = read_until_end(&mut child, deadline) else {
         end(child);
         return no_answer(format!("timed out after {} s", TIME_LIMIT.as_secs()));
@@ -68,10 +68,10 @@ fn answer_of(mut child: Child, deadline: Instant) -> Answer {
         Err(error) => error.to_string(),
     };
     serde_json::from_slice(&line)
-        .unwrap_or_else(|_| no_answer(format!("the probe ended without an answer ({status})")))
+        .unwrap_or_else(|_| no_answer(format!("the probe exited without an answer ({status})")))
 }
 
-/// All that the child prints, or nothing if it or one of its own children still holds the pipe at the deadline.
+/// Reads the child's whole output; `None` if the child or one of its descendants still holds the pipe at the deadline.
 fn read_until_end(child: &mut Child, deadline: Instant) -> Option<Vec<u8>> {
     let pipe = child.stdout.as_mut().expect("stdout of a probe is a pipe");
     let mut line = Vec::new();
@@ -94,12 +94,12 @@ fn read_until_end(child: &mut Child, deadline: Instant) -> Option<Vec<u8>> {
     }
 }
 
-/// Ends the child with all that it started. It is waited for on a thread of its own, because a process that hangs in the
-/// kernel may take long to die.
+/// Kills the child and its descendants. A separate thread waits for it, because a process that hangs in the kernel may
+/// take long to die.
 fn end(mut child: Child) {
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(group) = group {
-        // It may have ended by itself in this moment; its id is not used again before it is waited for.
+        // The child may have exited meanwhile; its pid is not reused before it is waited for.
         let _ = kill_process_group(group, Signal::KILL);
     }
     std::thread::spawn(move || child.wait());
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_executable_that_is_not_there_is_said_for_each_probe() {
+    fn a_missing_executable_is_reported_for_each_probe() {
         let findings = run(Path::new("/nonexistent/menace"));
         assert_eq!(findings.len(), PROBES.len());
         for finding in findings {
@@ -123,14 +123,14 @@ mod tests {
     }
 
     #[test]
-    fn an_executable_that_answers_nothing_has_nothing() {
+    fn an_executable_without_answers_fails_every_probe() {
         for finding in run(Path::new("/bin/true")) {
             assert!(!finding.present && finding.detail.contains("without an answer"), "{finding:?}");
         }
     }
 
     #[test]
-    fn a_child_that_hangs_is_killed_with_all_that_it_started() {
+    fn a_hanging_child_is_killed_with_its_descendants() {
         let child = Command::new("/bin/sh")
             .args(["-c", "sleep 600 & sleep 600"])
             .stdout(Stdio::piped())
@@ -138,7 +138,7 @@ mod tests {
             .spawn()
             .unwrap();
         let group = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
-        let answer = answer_of(child, Instant::now());
+        let answer = read_answer(child, Instant::now());
         assert!(!answer.present && answer.detail.contains("timed out"), "{answer:?}");
         let deadline = Instant::now() + Duration::from_secs(10);
         while rustix::process::test_kill_process_group(group).is_ok() {

@@ -1,4 +1,4 @@
-//! seccomp: a filter that refuses a system call, and a supervisor that answers one in its stead.
+//! Probes of seccomp: a filter that denies a system call, and a supervisor that answers one in place of the kernel.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -7,32 +7,33 @@ use rustix::thread::{no_new_privs, set_no_new_privs};
 use super::process::{Side, fork, last_errno, wait};
 use super::refusal::{Refusal, at};
 
-/// The call that is filtered: one that nothing else here makes.
+/// Filtered system call: no other code of the probe makes it.
 const FILTERED_CALL: libc::c_long = libc::SYS_getpgid;
 
-/// What the supervisor answers: no id of a process is so large.
+/// Answer of the supervisor: larger than any process id.
 const SUPERVISED_ANSWER: i64 = 123_456_789;
 
-/// Gives up gaining rights by executing programs.
+/// Sets `no_new_privs`, so that executing programs gains no privileges.
 pub(super) fn no_new_privileges() -> Result<String, Refusal> {
     set_no_new_privs(true).map_err(at("set no_new_privs"))?;
     if no_new_privs().map_err(at("read no_new_privs"))? {
         Ok("set".to_owned())
     } else {
-        Err(Refusal::Ineffective { step: "no_new_privs", observed: "it is not set".to_owned() })
+        Err(Refusal::Ineffective { step: "no_new_privs", observed: "still not set".to_owned() })
     }
 }
 
-/// Installs a filter that refuses one call, and makes that call.
+/// Installs a filter that denies one call, and makes that call.
 pub(super) fn filter() -> Result<String, Refusal> {
     set_no_new_privs(true).map_err(at("set no_new_privs"))?;
     let refusal = libc::SECCOMP_RET_ERRNO | libc::ENOTUNIQ.cast_unsigned();
     install(refusal, 0)?;
     match filtered_call() {
-        Err(rustix::io::Errno::NOTUNIQ) => Ok("a filter was installed and refused a call".to_owned()),
-        observed => {
-            Err(Refusal::Ineffective { step: "the filter", observed: format!("the call gave {observed:?}") })
-        }
+        Err(rustix::io::Errno::NOTUNIQ) => Ok("installed a filter that denied a call".to_owned()),
+        observed => Err(Refusal::Ineffective {
+            step: "the filter",
+            observed: format!("the call returned {observed:?}"),
+        }),
     }
 }
 
@@ -41,7 +42,7 @@ pub(super) fn user_notification() -> Result<String, Refusal> {
     set_no_new_privs(true).map_err(at("set no_new_privs"))?;
     let descriptor = install(libc::SECCOMP_RET_USER_NOTIF, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?;
     let descriptor = libc::c_int::try_from(descriptor).expect("a descriptor is a C int");
-    // SAFETY: the kernel has just made this descriptor for us, and nothing else owns it.
+    // SAFETY: the kernel has just created this descriptor for this process, and nothing else owns it.
     let listener = unsafe { OwnedFd::from_raw_fd(descriptor) };
     match fork()? {
         Side::Child => std::process::exit(i32::from(filtered_call() != Ok(SUPERVISED_ANSWER))),
@@ -59,12 +60,12 @@ pub(super) fn user_notification() -> Result<String, Refusal> {
 }
 
 fn filtered_call() -> Result<i64, rustix::io::Errno> {
-    // SAFETY: getpgid takes an id and touches no memory of ours.
+    // SAFETY: getpgid takes an id and accesses no memory of this process.
     let result = unsafe { libc::syscall(FILTERED_CALL, 0) };
     if result == -1 { Err(last_errno()) } else { Ok(result) }
 }
 
-/// Lets every call through but [`FILTERED_CALL`], for which the filter returns `action`.
+/// Installs a filter that allows every call except [`FILTERED_CALL`], for which it returns `action`.
 fn install(action: u32, flags: libc::c_ulong) -> Result<libc::c_long, Refusal> {
     let number = u32::try_from(FILTERED_CALL).expect("system call numbers are small and positive");
     let load = libc::BPF_LD | libc::BPF_W | libc::BPF_ABS;
@@ -81,13 +82,13 @@ fn install(action: u32, flags: libc::c_ulong) -> Result<libc::c_long, Refusal> {
         len: u16::try_from(program.len()).expect("the program has four instructions"),
         filter: program.as_mut_ptr(),
     };
-    // SAFETY: the kernel copies `len` instructions from `filter` during the call; the array is in scope until it is over.
+    // SAFETY: the kernel copies `len` instructions from `filter` during the call; the array outlives the call.
     let result =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const program) };
     if result < 0 { Err(at("install a seccomp filter")(last_errno())) } else { Ok(result) }
 }
 
-/// One BPF instruction; a comparison that does not hold jumps over `otherwise` instructions.
+/// One BPF instruction; a comparison that fails skips `otherwise` instructions.
 fn instruction(code: u32, otherwise: u8, operand: u32) -> libc::sock_filter {
     libc::sock_filter {
         code: u16::try_from(code).expect("BPF codes have 16 bits"),
@@ -98,7 +99,7 @@ fn instruction(code: u32, otherwise: u8, operand: u32) -> libc::sock_filter {
 }
 
 fn answer_one(listener: &OwnedFd) -> Result<(), Refusal> {
-    // SAFETY: both are plain structures of integers, and the kernel demands that the first is zero.
+    // SAFETY: both are plain structures of integers, and the kernel requires that the first is zeroed.
     let (mut request, mut response): (libc::seccomp_notif, libc::seccomp_notif_resp) =
         unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
     // SAFETY: the kernel writes one `seccomp_notif`, whose size is part of the request number, into `request`.

@@ -1,4 +1,4 @@
-//! Programs of others that menace can use, each made to do something.
+//! Probes of third-party programs, each by running it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use std::process::{Command, Output, Stdio};
 
 use super::refusal::{Refusal, doing};
 
-/// The oldest Python whose code menace runs.
+/// Oldest supported Python version.
 const OLDEST_PYTHON: (u32, u32) = (3, 9);
 
 /// Runs a command inside bubblewrap.
@@ -16,14 +16,14 @@ pub(super) fn bubblewrap() -> Result<String, Refusal> {
     let output = run("bwrap", &["--unshare-all", "--ro-bind", "/", "/", "true"], b"")?;
     if !output.status.success() {
         return Err(Refusal::Explained {
-            reason: format!("it cannot run a command: {}", first_line(&output.stderr)),
-            remedy: "it needs the namespaces above".to_owned(),
+            reason: format!("bwrap cannot run a command: {}", first_line(&output.stderr)),
+            remedy: "bwrap needs the namespaces above".to_owned(),
         });
     }
     Ok("ran a command".to_owned())
 }
 
-/// Makes an emulator without a machine, and has its monitor end it.
+/// Starts an emulator without a machine and quits it through its monitor.
 pub(super) fn qemu() -> Result<String, Refusal> {
     let arguments = ["-machine", "none", "-nodefaults", "-display", "none", "-monitor", "stdio"];
     let output = run("qemu-system-x86_64", &arguments, b"quit\n")?;
@@ -34,7 +34,7 @@ pub(super) fn qemu() -> Result<String, Refusal> {
     Ok(monitor.split(" monitor").next().unwrap_or_default().to_owned())
 }
 
-/// Runs Python and asks it what it is.
+/// Runs Python and checks its version.
 pub(super) fn python() -> Result<String, Refusal> {
     let script = "import sys; print(sys.version_info[0], sys.version_info[1], sys.executable)";
     let output = run("python3", &["-c", script], b"")?;
@@ -59,7 +59,7 @@ fn judge_python(answer: &str) -> Result<String, Refusal> {
     Ok(found)
 }
 
-/// Asks a Docker engine whether it is there. The client alone is of no use.
+/// Pings the Docker engine. The client alone is not enough.
 pub(super) fn docker() -> Result<String, Refusal> {
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let address = engine_address(variable("DOCKER_HOST"), variable("XDG_RUNTIME_DIR"), Path::exists);
@@ -68,32 +68,32 @@ pub(super) fn docker() -> Result<String, Refusal> {
         return ping(stream, &address);
     }
     let Some(host) = address.strip_prefix("tcp://").or(address.strip_prefix("http://")) else {
-        return Err(Refusal::Absent { what: format!("{address} is no address that can be asked from here") });
+        return Err(Refusal::Absent { what: format!("unsupported engine address {address}") });
     };
     if variable("DOCKER_TLS_VERIFY").is_some() {
-        return Err(Refusal::Absent { what: format!("{address} is behind TLS, and was not asked") });
+        return Err(Refusal::Absent { what: format!("{address} uses TLS and was not probed") });
     }
     let stream = TcpStream::connect(host).map_err(doing(format!("connect to {host}")))?;
     ping(stream, &address)
 }
 
-/// `DOCKER_HOST`, or the engine of this user, or that of the host.
+/// Address of the engine: `DOCKER_HOST`, else the user's engine, else the host's.
 fn engine_address(host: Option<String>, runtime: Option<String>, exists: fn(&Path) -> bool) -> String {
-    let of_user = runtime.map(|directory| PathBuf::from(directory).join("docker.sock"));
-    let of_user =
-        of_user.filter(|socket| exists(socket)).map(|socket| format!("unix://{}", socket.display()));
-    host.or(of_user).unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned())
+    let user_socket = runtime.map(|directory| PathBuf::from(directory).join("docker.sock"));
+    let user_socket =
+        user_socket.filter(|socket| exists(socket)).map(|socket| format!("unix://{}", socket.display()));
+    host.or(user_socket).unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned())
 }
 
 fn ping(mut stream: impl Read + Write, address: &str) -> Result<String, Refusal> {
-    let asking = || doing(format!("ask the engine at {address}"));
+    let asking = || doing(format!("ping the engine at {address}"));
     stream.write_all(b"GET /_ping HTTP/1.0\r\nHost: docker\r\n\r\n").map_err(asking())?;
     let mut answer = Vec::new();
-    // An answer has a few hundred bytes; whatever else listens there shall not fill our memory.
+    // An answer has a few hundred bytes; the limit protects memory if another service listens at the address.
     stream.take(1 << 16).read_to_end(&mut answer).map_err(asking())?;
     let answer = String::from_utf8_lossy(&answer);
-    let is_well = answer.lines().next().is_some_and(|status| status.split(' ').nth(1) == Some("200"));
-    if !is_well || !answer.ends_with("OK") {
+    let is_ok = answer.lines().next().is_some_and(|status| status.split(' ').nth(1) == Some("200"));
+    if !is_ok || !answer.ends_with("OK") {
         let status = answer.lines().next().unwrap_or_default();
         return Err(Refusal::Absent { what: format!("no engine answers at {address}: {status:?}") });
     }
@@ -111,12 +111,12 @@ fn run(program: &str, arguments: &[&str], input: &[u8]) -> Result<Output, Refusa
     let mut child = start.map_err(|error| match error.kind() {
         // A directory in PATH that this user may not enter gives the same error as a file that may not be executed.
         ErrorKind::NotFound | ErrorKind::PermissionDenied => {
-            Refusal::Absent { what: "not found in PATH as a program of this user".to_owned() }
+            Refusal::Absent { what: "no executable in this user's PATH".to_owned() }
         }
         _ => doing(format!("start {program}"))(error),
     })?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that ended before it read its input says why in its output.
+        // A program that exited before it read its input reports the reason in its output.
         let _ = stdin.write_all(input);
     }
     child.wait_with_output().map_err(doing(format!("wait for {program}")))
@@ -132,7 +132,7 @@ mod tests {
 
     use super::*;
 
-    /// A connection whose answer is known; what is asked is kept.
+    /// Connection with a fixed answer that records the request.
     struct Engine {
         answer: Cursor<&'static str>,
         asked: Vec<u8>,
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_engine_that_says_ok_is_an_engine() {
+    fn only_an_ok_answer_is_an_engine() {
         check_ping("HTTP/1.0 200 OK\r\nApi-Version: 1.41\r\n\r\nOK", Some("API 1.41"));
         check_ping("HTTP/1.0 200 OK\r\n\r\n<html>", None);
         check_ping("HTTP/1.0 500 Internal Server Error\r\n\r\nOK", None);
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_engine_is_the_named_one_or_that_of_the_user_or_that_of_the_host() {
+    fn engine_address_is_the_named_else_the_users_else_the_hosts() {
         let named = || Some("tcp://elsewhere:2375".to_owned());
         let runtime = || Some("/run/user/7".to_owned());
         assert_eq!(engine_address(named(), runtime(), |_| true), "tcp://elsewhere:2375");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_old_python_is_no_python() {
+    fn old_python_versions_are_rejected() {
         assert_eq!(judge_python("3 9 /usr/bin/python3").unwrap(), "Python 3.9 at /usr/bin/python3");
         for answer in ["3 8 /usr/bin/python3", "2 7 /usr/bin/python", "", "three nine x"] {
             assert!(judge_python(answer).is_err(), "{answer}");

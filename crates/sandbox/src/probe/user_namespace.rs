@@ -1,4 +1,4 @@
-//! Entering a new user namespace, and finding out who refuses it.
+//! Entry into a new user namespace, and diagnosis of the setting that denies it.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 
 use super::refusal::{Refusal, at, doing};
 
-/// Makes this process the root of a new user namespace, with its own user as the only one in it.
+/// Makes this process root in a new user namespace that maps only its own user.
 pub(super) fn enter_user_namespace() -> Result<(), Refusal> {
     let host = Host::read();
     let (user, group) = (geteuid().as_raw(), getegid().as_raw());
@@ -22,18 +22,18 @@ pub(super) fn enter_user_namespace() -> Result<(), Refusal> {
         let path = format!("/proc/self/{file}");
         fs::write(&path, text).map_err(|error| host.explain_or(error, &path))?;
     }
-    // AppArmor lets the namespace be made and then refuses every capability in it, so one has to be used.
+    // AppArmor allows the namespace to be created and then denies every capability in it, so one has to be used.
     chroot("/").map_err(|errno| host.explain(errno))
 }
 
-/// Leaves namespaces for new ones.
+/// Moves this process into new namespaces.
 pub(super) fn unshare(flags: UnshareFlags) -> Result<(), Errno> {
     // SAFETY: rustix calls this unsafe because CLONE_FILES and CLONE_FS can pull descriptors and the working directory
     // away from other threads. No caller passes those flags, and the child of a probe has one thread.
     unsafe { unshare_unsafe(flags) }
 }
 
-/// The settings that can refuse a user namespace, read before it is tried.
+/// Host settings that can deny a user namespace, read before the attempt.
 #[derive(Debug, Default)]
 struct Host {
     unprivileged_clone: Option<u64>,
@@ -52,7 +52,7 @@ impl Host {
             maximum: setting("user/max_user_namespaces"),
             apparmor_restricts: setting("kernel/apparmor_restrict_unprivileged_userns"),
             is_filtered: status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"])),
-            // The root of a chroot is rarely a mount point, so the list has no line for it.
+            // The root of a chroot is rarely a mount point, so mountinfo has no line for it.
             is_in_chroot: !mounts.lines().any(|line| line.split(' ').nth(4) == Some("/")),
         }
     }
@@ -66,7 +66,7 @@ impl Host {
         }
     }
 
-    /// The likeliest cause, from the most specific to the most general.
+    /// Most likely cause; checked from the most specific to the most general.
     fn explain(&self, errno: Errno) -> Refusal {
         let is_refused = matches!(errno, Errno::PERM | Errno::ACCESS);
         let (reason, remedy) = match errno {
@@ -75,14 +75,14 @@ impl Host {
             }
             Errno::NOSPC => (
                 format!(
-                    "user.max_user_namespaces ({}) is used up, here or in a namespace above, or 32 are nested",
+                    "user.max_user_namespaces ({}) is used up, here or in a parent namespace, or the nesting limit of 32 is reached",
                     self.maximum.map_or("unreadable".to_owned(), |maximum| maximum.to_string())
                 ),
                 "sysctl -w user.max_user_namespaces=100000 on the host".to_owned(),
             ),
             Errno::INVAL => (
                 "the kernel was built without CONFIG_USER_NS".to_owned(),
-                "use a kernel of a distribution".to_owned(),
+                "use a distribution kernel".to_owned(),
             ),
             _ if is_refused && self.unprivileged_clone == Some(0) => (
                 "kernel.unprivileged_userns_clone is 0".to_owned(),
@@ -95,22 +95,22 @@ impl Host {
                     .to_owned(),
             ),
             _ if self.is_filtered && (is_refused || errno == Errno::NOSYS) => (
-                "a seccomp filter around this process refuses it, as containers have".to_owned(),
+                "a seccomp filter on this process denies it, as is usual in containers".to_owned(),
                 "start the container with --security-opt seccomp=unconfined, or a profile that allows unshare, \
                  clone and mount"
                     .to_owned(),
             ),
             Errno::PERM if self.is_in_chroot => (
-                "this process is in a chroot, where the kernel refuses user namespaces".to_owned(),
+                "this process is in a chroot, where the kernel denies user namespaces".to_owned(),
                 "run menace outside the chroot, or enter it with pivot_root".to_owned(),
             ),
-            _ => return at("make a user namespace")(errno),
+            _ => return at("create a user namespace")(errno),
         };
         Refusal::Explained { reason: format!("no user namespace: {reason}"), remedy }
     }
 }
 
-/// A number below `/proc/sys`, if the kernel has it.
+/// Numeric value below `/proc/sys`, if the kernel has it.
 pub(super) fn setting(name: &str) -> Option<u64> {
     fs::read_to_string(Path::new("/proc/sys").join(name)).ok()?.trim().parse().ok()
 }
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn each_cause_has_its_name_and_its_remedy() {
+    fn each_cause_has_its_reason_and_remedy() {
         let none = Host::default();
         let maximum = |maximum| Host { maximum: Some(maximum), ..Host::default() };
         check(&maximum(0), Errno::NOSPC, "user.max_user_namespaces is 0", "max_user_namespaces=");

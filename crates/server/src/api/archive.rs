@@ -1,4 +1,4 @@
-//! One file as an archive and back: sandboxes take and give archives.
+//! Conversion between a single file and a tar archive, since sandboxes accept and return archives.
 
 use std::io;
 use std::path::Path;
@@ -10,21 +10,21 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use crate::error::ApiError;
 
-/// The length of a block of an archive.
+/// Length of a tar block.
 const BLOCK: u64 = 512;
-/// The length of its end.
+/// Length of the end-of-archive marker.
 const END: usize = 1024;
 
-/// A stream of bytes that is read.
+/// A readable stream of bytes.
 pub(super) type Reader = Pin<Box<dyn AsyncRead + Send>>;
 
-/// The body of a request as something to read.
+/// Converts a request body to a reader.
 pub(super) fn reader(body: axum::body::Body) -> Reader {
     let stream = body.into_data_stream().map_err(io::Error::other);
     Box::pin(tokio_util::io::StreamReader::new(stream))
 }
 
-/// An archive with one file of a known length.
+/// Archive with one file of known length.
 pub(super) fn of_file(
     name: &str,
     length: u64,
@@ -43,16 +43,17 @@ pub(super) fn of_file(
         .append_data(&mut header, name, io::empty())
         .and_then(|()| builder.into_inner())
         .map(|mut head| {
-            // A builder ends with two empty blocks; ours come after the content, with zeros up to a whole block before them.
+            // The builder appends the end marker after the header; it belongs after the content and its padding to a
+            // whole block.
             head.truncate(head.len().saturating_sub(END));
             let padding = (BLOCK - length % BLOCK) % BLOCK + END as u64;
             let zeros = tokio::io::repeat(0).take(padding);
             Box::pin(io::Cursor::new(head).chain(content.take(length)).chain(zeros)) as Reader
         })
-        .map_err(|error| ApiError::invalid(format!("{name:?} is no name for a file: {error}")))
+        .map_err(|error| ApiError::invalid(format!("invalid file name {name:?}: {error}")))
 }
 
-/// Finds the content of the only file of an archive that is written here, and passes it on.
+/// Extracts the content of the only file in an archive and writes it to `to`.
 pub(super) struct Content<W> {
     to: W,
     block: Vec<u8>,
@@ -60,11 +61,11 @@ pub(super) struct Content<W> {
 }
 
 enum State {
-    /// A header is read. The name of a file that is too long for one comes as a file of its own before it.
+    /// Reading a header. A name too long for the header comes before it as an entry of its own.
     Header,
-    /// So much of a name is skipped.
+    /// Skipping this many bytes of a long name.
     Skip(u64),
-    /// So much of the file is left.
+    /// Copying this many remaining bytes of the file.
     File(u64),
     Done,
 }
@@ -74,7 +75,7 @@ impl<W: AsyncWrite + Unpin> Content<W> {
         Self { to, block: Vec::new(), state: State::Header }
     }
 
-    /// Takes more of the archive.
+    /// Processes the next part of the archive.
     pub(super) async fn take(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             match &mut self.state {
@@ -123,7 +124,7 @@ impl<W: AsyncWrite + Unpin> Content<W> {
             | tar::EntryType::GNULongLink
             | tar::EntryType::XHeader
             | tar::EntryType::XGlobalHeader => State::Skip(rounded),
-            _ => return Err(io::Error::other("it is no file")),
+            _ => return Err(io::Error::other("not a regular file")),
         })
     }
 }
@@ -132,12 +133,12 @@ fn clipped(left: u64, length: usize) -> usize {
     usize::try_from(left).unwrap_or(usize::MAX).min(length)
 }
 
-/// The directory of a path inside and the last part of it.
+/// Splits a path into its directory and file name.
 pub(super) fn split(path: &Path) -> Result<(&Path, &str), ApiError> {
     let name = path.file_name().and_then(|name| name.to_str());
     match (path.parent(), name) {
         (Some(directory), Some(name)) => Ok((directory, name)),
-        _ => Err(ApiError::invalid(format!("{} is no file", path.display()))),
+        _ => Err(ApiError::invalid(format!("{} is not a file path", path.display()))),
     }
 }
 
@@ -145,12 +146,12 @@ pub(super) fn split(path: &Path) -> Result<(&Path, &str), ApiError> {
 mod tests {
     use super::*;
 
-    async fn there_and_back(name: &str, content: &[u8], piece: usize) -> Vec<u8> {
+    async fn round_trip(name: &str, content: &[u8], piece: usize) -> Vec<u8> {
         let reader: Reader = Box::pin(io::Cursor::new(content.to_vec()));
         let mut archive = of_file(name, content.len() as u64, 0o644, User::default(), reader).unwrap();
         let mut bytes = Vec::new();
         archive.read_to_end(&mut bytes).await.unwrap();
-        // A library has to understand it as well.
+        // The tar crate must be able to read it as well.
         let mut read = tar::Archive::new(&bytes[..]);
         let mut entries = read.entries().unwrap();
         let mut entry = entries.next().unwrap().unwrap();
@@ -167,17 +168,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_file_comes_back_as_it_was() {
+    async fn a_file_survives_a_round_trip() {
         let long = "n".repeat(200);
         for name in ["a.txt", long.as_str()] {
             for length in [0, 1, 511, 512, 513, 5000] {
                 let content: Vec<u8> = (0..length).map(|byte| u8::try_from(byte % 251).unwrap()).collect();
                 for piece in [1, 100, 512, 10_000] {
-                    assert_eq!(
-                        there_and_back(name, &content, piece).await,
-                        content,
-                        "{name} {length} {piece}"
-                    );
+                    assert_eq!(round_trip(name, &content, piece).await, content, "{name} {length} {piece}");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! Who asks, as the process that lets callers in says it, and bodies and queries with errors in our words.
+//! Extractors: the caller as reported by the gateway, and bodies, queries and paths with our error format.
 
 use axum::Json;
 use axum::body::Bytes;
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::error::ApiError;
 use crate::sandboxes::Caller;
 
-/// The header by which the process that lets callers in says who asks. It removes what callers send under that name.
+/// Header in which the gateway reports the caller. The gateway replaces any such header sent by the caller.
 pub const CALLER_HEADER: &str = "x-menace-caller";
 
 impl<S: Sync> FromRequestParts<S> for Caller {
@@ -23,18 +23,18 @@ impl<S: Sync> FromRequestParts<S> for Caller {
         match parts.headers.get(CALLER_HEADER) {
             None => Ok(Self::default()),
             Some(header) => serde_json::from_slice(header.as_bytes())
-                .map_err(|error| ApiError::internal(format!("nobody knows who asks: {error}"))),
+                .map_err(|error| ApiError::internal(format!("invalid caller header: {error}"))),
         }
     }
 }
 
-/// Bytes as they are.
+/// Binary data.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
-#[expect(dead_code, reason = "it is only described")]
+#[expect(dead_code, reason = "used only in the OpenAPI document")]
 pub(super) struct RawBytes(Vec<u8>);
 
-/// A body as it is.
+/// Raw request body.
 pub(super) struct Raw(pub(super) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Raw {
@@ -49,7 +49,7 @@ impl<S: Send + Sync> FromRequest<S> for Raw {
     }
 }
 
-/// A body of JSON, which is an object: an array of values without names is no request.
+/// JSON request body. It must be an object: serde would also accept an array of field values without names.
 pub(super) struct Body<T>(pub(super) T);
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
@@ -57,37 +57,38 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let read = Json::<Value>::from_request(request, state).await;
-        let Json(value) = read.map_err(|rejection| of_body(&rejection))?;
+        let Json(value) = read.map_err(|rejection| body_error(&rejection))?;
         object(value).map(Self)
     }
 }
 
-/// What an object of JSON says.
+/// Deserializes a JSON object.
 pub(super) fn object<T: DeserializeOwned>(mut value: Value) -> Result<T, ApiError> {
     if !value.is_object() {
-        return Err(ApiError::invalid("the body has to be an object: {…}"));
+        return Err(ApiError::invalid("the body must be a JSON object"));
     }
-    make_whole(&mut value);
+    floats_to_integers(&mut value);
     serde_json::from_value(value).map_err(|error| ApiError::invalid(error.to_string()))
 }
 
-/// What callers say for others to read, which stays as it is.
-const AS_IT_IS: [&str; 2] = ["json", "fields"];
-/// Up to here every whole number is one of its own as a float.
-const MOST_WHOLE: f64 = 9_007_199_254_740_991.0;
+/// Fields with arbitrary JSON, which is not converted.
+const FREE_FORM_FIELDS: [&str; 2] = ["json", "fields"];
+/// Largest integer up to which an `f64` represents every integer exactly (2^53 - 1).
+const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// `5.0` is a whole number of JSON, as some languages write it.
-fn make_whole(value: &mut Value) {
+/// Converts floats such as `5.0` to integers, because some languages write integers that way.
+fn floats_to_integers(value: &mut Value) {
     match value {
-        Value::Array(all) => all.iter_mut().for_each(make_whole),
+        Value::Array(all) => all.iter_mut().for_each(floats_to_integers),
         Value::Object(fields) => {
-            let read = fields.iter_mut().filter(|(name, _)| !AS_IT_IS.contains(&name.as_str()));
-            read.for_each(|(_, value)| make_whole(value));
+            let read = fields.iter_mut().filter(|(name, _)| !FREE_FORM_FIELDS.contains(&name.as_str()));
+            read.for_each(|(_, value)| floats_to_integers(value));
         }
         Value::Number(number) => {
-            let whole = number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= MOST_WHOLE);
+            let whole =
+                number.as_f64().filter(|float| float.fract() == 0.0 && float.abs() <= MAX_SAFE_INTEGER);
             if let (true, Some(whole)) = (number.is_f64(), whole) {
-                #[expect(clippy::cast_possible_truncation, reason = "it is whole, and less than 2^53")]
+                #[expect(clippy::cast_possible_truncation, reason = "the number is whole and less than 2^53")]
                 let whole = whole as i64;
                 *value = whole.into();
             }
@@ -96,7 +97,7 @@ fn make_whole(value: &mut Value) {
     }
 }
 
-fn of_body(rejection: &JsonRejection) -> ApiError {
+fn body_error(rejection: &JsonRejection) -> ApiError {
     let text = rejection.body_text();
     match rejection {
         JsonRejection::MissingJsonContentType(_) => {
@@ -111,7 +112,7 @@ fn of_body(rejection: &JsonRejection) -> ApiError {
     }
 }
 
-/// What is asked for in the address.
+/// Query parameters.
 pub(super) struct Asked<T>(pub(super) T);
 
 impl<S: Sync, T> FromRequestParts<S> for Asked<T>
@@ -129,7 +130,7 @@ where
     }
 }
 
-/// What is named in the address.
+/// Path parameters.
 pub(super) struct Named<T>(pub(super) T);
 
 impl<S: Sync, T> FromRequestParts<S> for Named<T>
@@ -154,7 +155,7 @@ mod tests {
     use super::object;
 
     #[test]
-    fn whole_numbers_are_whole_however_they_are_written() {
+    fn whole_floats_are_read_as_integers() {
         let sent = json!({ "a": 5.0, "b": [1.5, -2.0], "c": { "json": 1.0, "d": 1e300 }, "e": u64::MAX });
         let read: Value = object(sent).unwrap();
         let whole = json!({ "a": 5, "b": [1.5, -2], "c": { "json": 1.0, "d": 1e300 }, "e": u64::MAX });

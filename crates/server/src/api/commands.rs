@@ -1,4 +1,4 @@
-//! Commands: to their end, or streamed so that a listener that was cut off goes on where it was.
+//! Commands: run to completion, or streamed so that a client can reconnect and continue.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use crate::sandboxes::{
     Caller, Chunk, CommandEnd, Entry, Execute, Executed, Keeping, Running, State as Progress, Stream,
 };
 
-/// How often a listener hears that we are still there.
+/// Interval of `ping` events.
 const PING: Duration = Duration::from_secs(15);
 
-/// Run a command to its end
+/// Run a command and wait for its end.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/execute", tag = "commands", params(("id" = String, Path)), request_body = Execute,
-    responses((status = 200, description = "It ended, or was killed because its time was over.", body = Executed),
+    responses((status = 200, description = "The command ended or timed out.", body = Executed),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox, or no such directory in it.", body = ErrorBody),
-        (status = 403, description = "The directory may not be entered.", body = ErrorBody),
+        (status = 404, description = "Sandbox or working directory not found.", body = ErrorBody),
+        (status = 403, description = "No permission to enter the working directory.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused or stopped.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "That cannot be run.", body = ErrorBody)))]
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid command.", body = ErrorBody)))]
 pub(super) async fn execute(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -51,19 +51,19 @@ pub(super) async fn execute(
     Ok(Json(outcome.into()))
 }
 
-/// Run a command and hear what it prints at once, as server-sent events
+/// Run a command and stream its output as server-sent events.
 ///
-/// The events are `init`, `stdout`, `stderr`, `exit`, `error` and `ping`. A listener that is cut off goes on with
-/// `GET …/processes/{process}/events` and `Last-Event-ID`: the command waits for it, and nothing is lost.
+/// The events are `init`, `stdout`, `stderr`, `exit`, `error` and `ping`. After a disconnect, continue with
+/// `GET …/processes/{process}/events` and `Last-Event-ID`: the command is blocked meanwhile, so no output is lost.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/exec", tag = "commands", params(("id" = String, Path)), request_body = Execute,
-    responses((status = 200, description = "What happens, event by event.", content_type = "text/event-stream", body = StreamEvent),
+    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = StreamEvent),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 403, description = "The directory may not be entered.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox, or no such directory in it.", body = ErrorBody),
+        (status = 403, description = "No permission to enter the working directory.", body = ErrorBody),
+        (status = 404, description = "Sandbox or working directory not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused or stopped.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "That cannot be run.", body = ErrorBody)))]
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid command.", body = ErrorBody)))]
 pub(super) async fn exec(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -77,58 +77,58 @@ pub(super) async fn exec(
     Ok(listened(&entry, running, 0))
 }
 
-/// Data of an event.
+/// Data of a server-sent event.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub enum StreamEvent {
-    /// `init`: the command runs.
+    /// `init`: the command has started.
     Init {
-        /// What to ask for to go on listening.
+        /// Id of the process, for reconnecting.
         process_id: String,
     },
-    /// `stdout` and `stderr`: it printed.
+    /// `stdout` and `stderr`: output.
     Printed {
-        /// What, as text or in base64.
+        /// Output as text or base64.
         data: String,
-        /// `base64` if it is no text.
+        /// `base64` if the output is not valid UTF-8.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         encoding: Option<String>,
     },
-    /// `exit`: it ended.
+    /// `exit`: the command has ended.
     Exit {
-        /// With this code.
+        /// Exit code.
         exit_code: Option<i32>,
-        /// How.
+        /// Termination and resource usage.
         #[serde(flatten)]
         end: Box<CommandEnd>,
     },
-    /// `error`: there is no more to hear, and why.
+    /// `error`: the stream ends because of an error.
     Error {
-        /// For programs.
+        /// Error code for programs.
         code: String,
-        /// For people.
+        /// Error message for people.
         message: String,
     },
 }
 
-/// What was heard last, as the listener says.
+/// Number in the `Last-Event-ID` header; 0 without one.
 pub(super) fn last_heard(headers: &HeaderMap) -> Result<u64, ApiError> {
     let Some(header) = headers.get("last-event-id") else { return Ok(0) };
     let number = header.to_str().ok().and_then(|text| text.trim().parse().ok());
-    number.ok_or_else(|| ApiError::invalid("Last-Event-ID: that is none of our numbers"))
+    number.ok_or_else(|| ApiError::invalid("Last-Event-ID: not a valid event number"))
 }
 
-/// What a command prints after a number, as events.
+/// Response with the output of a process after a number, as server-sent events.
 pub(super) fn listened(entry: &Arc<Entry>, running: Arc<Running>, after: u64) -> Response {
     let events = events(Arc::clone(entry), running, after);
     let kept = KeepAlive::new().interval(PING).event(Event::default().event("ping").data("{}"));
     let mut response = Sse::new(events).keep_alive(kept).into_response();
-    // A proxy that waits for more before it passes something on would make a stream useless.
+    // nginx would otherwise buffer the stream.
     response.headers_mut().insert("x-accel-buffering", axum::http::HeaderValue::from_static("no"));
     response
 }
 
-/// Where a listener is.
+/// Position of a reader in the stream.
 enum Place {
     Init,
     After(u64, std::vec::IntoIter<Chunk>),
@@ -160,7 +160,7 @@ async fn next(entry: &Entry, running: &Running, place: Place, after: u64) -> Opt
         chunks = match running.transcript.after(number).await {
             Ok(chunks) => chunks.into_iter(),
             Err(lost) => {
-                let message = format!("what came before event {} is not kept any more", lost.first);
+                let message = format!("output before event {} is no longer available", lost.first);
                 let lost = StreamEvent::Error { code: "events_lost".into(), message };
                 return Some((event("error", None, &lost), Place::End));
             }
@@ -170,13 +170,13 @@ async fn next(entry: &Entry, running: &Running, place: Place, after: u64) -> Opt
         Some(chunk) => {
             let name = if chunk.stream == Stream::Stdout { "stdout" } else { "stderr" };
             let number = chunk.number;
-            Some((event(name, Some(number), &printed(chunk.bytes)), Place::After(number, chunks)))
+            Some((event(name, Some(number), &output_event(chunk.bytes)), Place::After(number, chunks)))
         }
-        None => Some((ended(running).await, Place::End)),
+        None => Some((end_event(running).await, Place::End)),
     }
 }
 
-async fn ended(running: &Running) -> Event {
+async fn end_event(running: &Running) -> Event {
     match running.ended().await {
         Progress::Ended(outcome, _) => {
             let end = Box::new(CommandEnd::from(&*outcome));
@@ -186,13 +186,13 @@ async fn ended(running: &Running) -> Event {
             event("error", None, &StreamEvent::Error { code: "command_lost".into(), message })
         }
         Progress::Running => {
-            let message = "it is not known how it ended".to_owned();
+            let message = "the end of the process could not be observed".to_owned();
             event("error", None, &StreamEvent::Error { code: "command_lost".into(), message })
         }
     }
 }
 
-fn printed(bytes: Vec<u8>) -> StreamEvent {
+fn output_event(bytes: Vec<u8>) -> StreamEvent {
     match String::from_utf8(bytes) {
         Ok(data) => StreamEvent::Printed { data, encoding: None },
         Err(error) => StreamEvent::Printed {

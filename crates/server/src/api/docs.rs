@@ -1,4 +1,4 @@
-//! What describes the service: its document, its health, what it can do.
+//! Description of the service: OpenAPI document, health, capabilities, metrics.
 
 use axum::Json;
 use axum::Router;
@@ -15,12 +15,12 @@ use super::caller::Asked;
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::BackendName;
 
-/// The document at `/api/openapi.json`, and a page to browse it at `/api/docs`.
+/// Serves the OpenAPI document at `/api/openapi.json` and Swagger UI at `/api/docs`.
 pub(super) fn browsable(document: utoipa::openapi::OpenApi) -> Router<Shared> {
     SwaggerUi::new("/api/docs").url("/api/openapi.json", document).into()
 }
 
-/// Whether it is well.
+/// Health of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Health {
     status: String,
@@ -30,16 +30,16 @@ pub(super) struct Health {
     sandboxes: Option<usize>,
 }
 
-/// Whether it runs
+/// Check that the service is running.
 #[utoipa::path(get, path = "/healthz", tag = "service", responses((status = 200, body = Health)))]
 pub(super) async fn healthz() -> Json<Health> {
     Json(Health { status: "ok".to_owned(), backend: None, sandboxes: None })
 }
 
-/// Whether it can make sandboxes
+/// Check that the service can create sandboxes.
 #[utoipa::path(get, path = "/readyz", tag = "service",
     responses((status = 200, body = Health),
-        (status = 503, description = "This host cannot isolate, or the backend cannot be started.", body = ErrorBody)))]
+        (status = 503, description = "The host does not support isolation, or the backend could not be started.", body = ErrorBody)))]
 pub(super) async fn readyz(State(sandboxes): State<Shared>) -> Result<Json<Health>, ApiError> {
     let backend = sandboxes.check().await.map_err(ApiError::not_ready)?;
     Ok(Json(Health {
@@ -52,15 +52,15 @@ pub(super) async fn readyz(State(sandboxes): State<Shared>) -> Result<Json<Healt
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WhichBackend {
-    /// Of which backend; the usual one without this.
+    /// Backend; default: chosen by the server.
     backend: Option<BackendName>,
 }
 
-/// What a backend can do on this host
+/// Get the capabilities of a backend on this host.
 #[utoipa::path(get, path = "/api/capabilities", tag = "service", params(WhichBackend),
     responses((status = 200, body = Object),
-        (status = 409, description = "The backend cannot be had on this host.", body = ErrorBody),
-        (status = 422, description = "No such backend.", body = ErrorBody)))]
+        (status = 409, description = "The backend is not available on this host.", body = ErrorBody),
+        (status = 422, description = "Unknown backend.", body = ErrorBody)))]
 pub(super) async fn capabilities(
     State(sandboxes): State<Shared>,
     Asked(which): Asked<WhichBackend>,
@@ -68,7 +68,7 @@ pub(super) async fn capabilities(
     Ok(Json(sandboxes.capabilities(which.backend).await?))
 }
 
-/// What is counted, for Prometheus.
+/// Prometheus metrics.
 pub(super) async fn metrics(State(sandboxes): State<Shared>) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, crate::metrics::CONTENT_TYPE)], sandboxes.metrics.text())
 }

@@ -22,47 +22,47 @@ use super::caller::{Asked, Body, Named, RawBytes};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Entry};
 
-/// How much is on its way from a sandbox to a caller.
+/// Buffer size between a sandbox and a caller.
 const PIPE: usize = 256 << 10;
-/// How long the first block of an archive is.
+/// Length of a tar block.
 const BLOCK: usize = 512;
 
-/// A file, directory or something else inside.
+/// A file, directory or other entry in a sandbox.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FileView {
-    /// The last part of its path.
+    /// Last component of the path.
     name: String,
-    /// The whole path.
+    /// Full path.
     path: String,
     /// `file`, `directory`, `link` or `other`.
     kind: String,
-    /// Its length in bytes.
+    /// Size in bytes.
     size: u64,
-    /// Who may do what with it, as in `0644`.
+    /// Permissions, such as `0644`.
     mode: String,
-    /// When it was changed.
+    /// Modification time.
     modified_at: String,
-    /// Where a link leads.
+    /// Target of a symbolic link.
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<String>,
 }
 
-/// What is in a directory.
+/// Content of a directory.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Listing {
-    /// The directory.
+    /// Path of the directory.
     path: String,
-    /// What is in it, sorted by name.
+    /// Entries, sorted by name.
     entries: Vec<FileView>,
 }
 
-/// What JSON says about a path.
+/// JSON response about a path.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Told {
-    /// What is in a directory.
+    /// Content of a directory.
     Listing(Listing),
-    /// What something is.
+    /// Metadata of an entry.
     File(FileView),
 }
 
@@ -86,17 +86,20 @@ impl FileView {
     }
 }
 
-/// An absolute path without `..`: what it means does not depend on links that a program made.
-fn inside(path: &str) -> Result<PathBuf, ApiError> {
+/// Absolute path without `..`, so that its meaning does not depend on links created inside the sandbox.
+fn sandbox_path(path: &str) -> Result<PathBuf, ApiError> {
     let path = Path::new("/").join(path);
     let is_plain = |part: Component| matches!(part, Component::RootDir | Component::Normal(_));
     if path.as_os_str().as_encoded_bytes().contains(&0) || !path.components().all(is_plain) {
-        return Err(ApiError::invalid(format!("{}: a path has no .. and no zero byte", path.display())));
+        return Err(ApiError::invalid(format!(
+            "{}: a path must not contain .. or a zero byte",
+            path.display()
+        )));
     }
     Ok(path)
 }
 
-fn prepared(
+fn entry_and_path(
     sandboxes: &Shared,
     caller: &Caller,
     id: &str,
@@ -104,19 +107,19 @@ fn prepared(
 ) -> Result<(Arc<Entry>, PathBuf), ApiError> {
     let entry = sandboxes.find(caller, id)?;
     entry.check_not_paused()?;
-    Ok((entry, inside(path)?))
+    Ok((entry, sandbox_path(path)?))
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct HowToGet {
-    /// `content` is what a file has, or what is in a directory; `stat` what it is; `tar` an archive of it.
+    /// `content`: bytes of a file or list of a directory; `stat`: metadata; `tar`: archive.
     #[serde(rename = "as")]
     #[param(rename = "as")]
     form: Option<GetForm>,
 }
 
-/// What is wanted of a path.
+/// Representation of a path in the response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum GetForm {
@@ -126,29 +129,29 @@ pub(super) enum GetForm {
     Tar,
 }
 
-/// Read a file, list a directory, or take either away as an archive
+/// Read a file, list a directory, or download either as an archive.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
-    params(("id" = String, Path), ("path" = String, Path, description = "Where it is inside, without the first slash."), HowToGet),
+    params(("id" = String, Path), ("path" = String, Path, description = "Path inside the sandbox, without the leading slash."), HowToGet),
     responses(
-        (status = 200, description = "The bytes of a file, or JSON.",
+        (status = 200, description = "Content of the file, archive, or JSON.",
             content((RawBytes = "application/octet-stream"), (Told = "application/json"), (RawBytes = "application/x-tar"))),
-        (status = 403, description = "It may not be read.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox or file.", body = ErrorBody),
+        (status = 403, description = "No permission to read.", body = ErrorBody),
+        (status = 404, description = "Sandbox or file not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 422, description = "No such path.", body = ErrorBody)))]
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 422, description = "Invalid path.", body = ErrorBody)))]
 pub(super) async fn get(
     State(sandboxes): State<Shared>,
     caller: Caller,
     Named((id, path)): Named<(String, String)>,
     Asked(how): Asked<HowToGet>,
 ) -> Result<Response, ApiError> {
-    let (entry, path) = prepared(&sandboxes, &caller, &id, &path)?;
+    let (entry, path) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
-    let looked = look(&entry, &path).await?;
-    match (how.form.unwrap_or_default(), looked.kind) {
-        (GetForm::Stat, _) => Ok(Json(Told::File(FileView::of(looked, &path))).into_response()),
-        (GetForm::Tar, _) => archived(&entry, path).await,
+    let stat = look(&entry, &path).await?;
+    match (how.form.unwrap_or_default(), stat.kind) {
+        (GetForm::Stat, _) => Ok(Json(Told::File(FileView::of(stat, &path))).into_response()),
+        (GetForm::Tar, _) => archive_response(&entry, path).await,
         (GetForm::Content, FileKind::Directory) => {
             let entries = entry.sandbox.files(FileWork::List(path.clone())).await?;
             let entries = entries
@@ -160,50 +163,50 @@ pub(super) async fn get(
                 .collect();
             Ok(Json(Told::Listing(Listing { path: path.display().to_string(), entries })).into_response())
         }
-        (GetForm::Content, FileKind::File) => content(&entry, path, looked.size).await,
+        (GetForm::Content, FileKind::File) => content(&entry, path, stat.size).await,
         (GetForm::Content, FileKind::Link | FileKind::Other) => {
-            Err(ApiError::invalid(format!("{} is no file", path.display()))
-                .hint("?as=stat says what it is, and where a link leads"))
+            Err(ApiError::invalid(format!("{} is not a regular file", path.display()))
+                .hint("use ?as=stat for its kind and link target"))
         }
     }
 }
 
 async fn look(entry: &Entry, path: &Path) -> Result<FileEntry, ApiError> {
-    let looked = entry.sandbox.files(FileWork::Look(path.to_owned())).await?;
-    looked.into_iter().next().ok_or_else(|| ApiError::internal("a sandbox did not answer"))
+    let entries = entry.sandbox.files(FileWork::Look(path.to_owned())).await?;
+    entries.into_iter().next().ok_or_else(|| ApiError::internal("the sandbox returned no metadata"))
 }
 
-/// An archive of a path that has begun: its first block, and where the rest comes from. What cannot be packed is said here,
-/// before anything is answered.
-async fn packed(entry: &Arc<Entry>, path: PathBuf) -> Result<(Vec<u8>, DuplexStream), ApiError> {
+/// Starts packing a path: returns the first block and the stream of the rest. Waiting for the first block reports errors
+/// before the response begins.
+async fn pack(entry: &Arc<Entry>, path: PathBuf) -> Result<(Vec<u8>, DuplexStream), ApiError> {
     let (mut from, mut archive) = duplex(PIPE);
     let packing = Arc::clone(entry);
     let packing = tokio::spawn(async move {
         let _used = packing.used();
         let packed = packing.sandbox.get(&path, &mut archive).await;
         drop(archive.shutdown().await);
-        packed.inspect_err(|error| tracing::debug!("{} was not packed to its end: {error}", path.display()))
+        packed.inspect_err(|error| tracing::debug!("failed to pack {}: {error}", path.display()))
     });
     let mut first = vec![0; BLOCK];
-    // What could not be begun is an archive all the same, of nothing: zeros.
+    // A failed start still yields an empty archive, which consists of zeros.
     let has_begun = from.read_exact(&mut first).await.is_ok() && first.iter().any(|byte| *byte != 0);
     if has_begun {
         return Ok((first, from));
     }
     match packing.await {
         Ok(Err(error)) => Err(error.into()),
-        Ok(Ok(())) => Err(ApiError::internal("a sandbox packed nothing")),
-        Err(error) => Err(ApiError::internal(format!("packing did not end: {error}"))),
+        Ok(Ok(())) => Err(ApiError::internal("the sandbox returned an empty archive")),
+        Err(error) => Err(ApiError::internal(format!("failed to pack: {error}"))),
     }
 }
 
-/// What a file has, as it comes.
+/// Streams the content of a file.
 async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Response, ApiError> {
-    let (first, from) = packed(entry, path).await?;
+    let (first, from) = pack(entry, path).await?;
     let (ours, theirs) = duplex(PIPE);
-    tokio::spawn(unpacked(first, from, theirs));
+    tokio::spawn(extract(first, from, theirs));
     let body = HttpBody::from_stream(tokio_util::io::ReaderStream::new(ours));
-    // A file that gets shorter while it is read ends the connection, so that nobody takes it for whole.
+    // If the file shrinks while it is read, the connection is closed early, so that the client notices the truncation.
     let headers = [
         (header::CONTENT_TYPE, "application/octet-stream".to_owned()),
         (header::CONTENT_LENGTH, size.to_string()),
@@ -211,7 +214,7 @@ async fn content(entry: &Arc<Entry>, path: PathBuf, size: u64) -> Result<Respons
     Ok((headers, body).into_response())
 }
 
-async fn unpacked(first: Vec<u8>, mut archive: DuplexStream, to: DuplexStream) {
+async fn extract(first: Vec<u8>, mut archive: DuplexStream, to: DuplexStream) {
     let mut content = Content::new(to);
     let mut taken = content.take(&first).await;
     let mut buffer = vec![0; 64 << 10];
@@ -220,8 +223,8 @@ async fn unpacked(first: Vec<u8>, mut archive: DuplexStream, to: DuplexStream) {
     }
 }
 
-async fn archived(entry: &Arc<Entry>, path: PathBuf) -> Result<Response, ApiError> {
-    let (first, rest) = packed(entry, path).await?;
+async fn archive_response(entry: &Arc<Entry>, path: PathBuf) -> Result<Response, ApiError> {
+    let (first, rest) = pack(entry, path).await?;
     let whole = std::io::Cursor::new(first).chain(rest);
     let body = HttpBody::from_stream(tokio_util::io::ReaderStream::new(whole));
     Ok(([(header::CONTENT_TYPE, "application/x-tar")], body).into_response())
@@ -230,16 +233,16 @@ async fn archived(entry: &Arc<Entry>, path: PathBuf) -> Result<Response, ApiErro
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct HowToPut {
-    /// `content` writes a file; `tar` unpacks an archive into a directory; `directory` makes one.
+    /// `content`: write a file; `tar`: unpack an archive into a directory; `directory`: create a directory.
     #[serde(rename = "as")]
     #[param(rename = "as")]
     form: Option<PutForm>,
-    /// Who may do what with the file, as in `0755`.
+    /// Permissions of the file, such as `0755`.
     #[param(pattern = "^0?[0-7]{3}$")]
     mode: Option<String>,
 }
 
-/// What is sent.
+/// Interpretation of the request body.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum PutForm {
@@ -249,18 +252,18 @@ pub(super) enum PutForm {
     Directory,
 }
 
-/// Write a file, unpack an archive, or make a directory
+/// Write a file, unpack an archive, or create a directory.
 #[utoipa::path(put, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
-    params(("id" = String, Path), ("path" = String, Path, description = "Where it goes inside, without the first slash."), HowToPut),
+    params(("id" = String, Path), ("path" = String, Path, description = "Path inside the sandbox, without the leading slash."), HowToPut),
     request_body(content = Option<RawBytes>, content_type = "application/octet-stream"),
-    responses((status = 204, description = "It is there."),
-        (status = 403, description = "It may not be written.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
+    responses((status = 204, description = "Written."),
+        (status = 403, description = "No permission to write.", body = ErrorBody),
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 411, description = "Nobody says how long it is.", body = ErrorBody),
-        (status = 413, description = "It is larger than the disk of the sandbox.", body = ErrorBody),
-        (status = 422, description = "No such path or mode, or an archive that leaves its directory.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 411, description = "Content-Length is missing.", body = ErrorBody),
+        (status = 413, description = "Larger than the disk of the sandbox.", body = ErrorBody),
+        (status = 422, description = "Invalid path or mode, or an archive with paths outside its directory.", body = ErrorBody),
         (status = 507, description = "The disk of the sandbox is full.", body = ErrorBody)))]
 pub(super) async fn put(
     State(sandboxes): State<Shared>,
@@ -270,7 +273,7 @@ pub(super) async fn put(
     headers: HeaderMap,
     body: HttpBody,
 ) -> Result<StatusCode, ApiError> {
-    let (entry, path) = prepared(&sandboxes, &caller, &id, &path)?;
+    let (entry, path) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
     match how.form.unwrap_or_default() {
         PutForm::Directory => {
@@ -294,47 +297,47 @@ fn mode(text: Option<&str>) -> Result<u32, ApiError> {
     u32::from_str_radix(text, 8)
         .ok()
         .filter(|mode| is_mode && *mode <= 0o777 && !text.starts_with('+'))
-        .ok_or_else(|| ApiError::invalid("mode: three octal digits such as 755"))
+        .ok_or_else(|| ApiError::invalid("mode: expected three octal digits such as 755"))
 }
 
-/// How long a file is that is sent. What cannot fit is not even read.
+/// Length of the uploaded file. Files that cannot fit are rejected before they are read.
 fn length(headers: &HeaderMap, entry: &Entry) -> Result<u64, ApiError> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let length: u64 = length.ok_or_else(|| {
-        ApiError::new(StatusCode::LENGTH_REQUIRED, "length_required", "nobody says how long the file is")
-            .hint("send Content-Length, or the file in an archive with ?as=tar")
+        ApiError::new(StatusCode::LENGTH_REQUIRED, "length_required", "Content-Length is missing")
+            .hint("send Content-Length, or send the file in an archive with ?as=tar")
     })?;
     let disk = entry.spec.limits.effective_disk();
     if length > disk {
         return Err(ApiError::new(
             StatusCode::PAYLOAD_TOO_LARGE,
             "too_large",
-            format!("{length} bytes do not fit on a disk of {disk}"),
+            format!("file of {length} bytes exceeds the disk limit of {disk} bytes"),
         ));
     }
     Ok(length)
 }
 
-/// Something to be done with a file.
+/// Request to move a file.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ChangeFile {
-    /// Its new path.
+    /// New path.
     #[schema(example = "/workspace/new.txt")]
     move_to: String,
 }
 
-/// Move a file or directory
+/// Move a file or directory.
 #[utoipa::path(patch, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
     params(("id" = String, Path), ("path" = String, Path)), request_body = ChangeFile,
-    responses((status = 204, description = "It has its new path."),
+    responses((status = 204, description = "Moved."),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 403, description = "It may not be moved.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox or file.", body = ErrorBody),
-        (status = 409, description = "Something is there already, or the sandbox is paused.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "No such path.", body = ErrorBody),
+        (status = 403, description = "No permission to move.", body = ErrorBody),
+        (status = 404, description = "Sandbox or file not found.", body = ErrorBody),
+        (status = 409, description = "The target exists already, or the sandbox is paused.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid path.", body = ErrorBody),
         (status = 507, description = "The disk of the sandbox is full.", body = ErrorBody)))]
 pub(super) async fn change(
     State(sandboxes): State<Shared>,
@@ -342,27 +345,27 @@ pub(super) async fn change(
     Named((id, path)): Named<(String, String)>,
     Body(change): Body<ChangeFile>,
 ) -> Result<StatusCode, ApiError> {
-    let (entry, from) = prepared(&sandboxes, &caller, &id, &path)?;
+    let (entry, from) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
-    entry.sandbox.files(FileWork::Rename { from, to: inside(&change.move_to)? }).await?;
+    entry.sandbox.files(FileWork::Rename { from, to: sandbox_path(&change.move_to)? }).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Remove a file, or a directory with all that is in it
+/// Remove a file, or a directory with its content.
 #[utoipa::path(delete, path = "/api/sandboxes/{id}/files/{*path}", tag = "files",
     params(("id" = String, Path), ("path" = String, Path)),
-    responses((status = 204, description = "It is gone."),
-        (status = 403, description = "It may not be removed.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox or file.", body = ErrorBody),
+    responses((status = 204, description = "Removed."),
+        (status = 403, description = "No permission to remove.", body = ErrorBody),
+        (status = 404, description = "Sandbox or file not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 422, description = "No such path.", body = ErrorBody)))]
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 422, description = "Invalid path.", body = ErrorBody)))]
 pub(super) async fn remove(
     State(sandboxes): State<Shared>,
     caller: Caller,
     Named((id, path)): Named<(String, String)>,
 ) -> Result<StatusCode, ApiError> {
-    let (entry, path) = prepared(&sandboxes, &caller, &id, &path)?;
+    let (entry, path) = entry_and_path(&sandboxes, &caller, &id, &path)?;
     let _used = entry.used();
     entry.sandbox.files(FileWork::Remove(path)).await?;
     Ok(StatusCode::NO_CONTENT)
@@ -371,48 +374,49 @@ pub(super) async fn remove(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WhatToWatch {
-    /// A file or directory; `/workspace` without this.
+    /// File or directory; default `/workspace`.
     path: Option<String>,
 }
 
-/// Hear what happens to files, as server-sent events
+/// Stream changes of files as server-sent events.
 ///
-/// The events are `created`, `changed`, `removed` and `lost`, which says that more happened than could be told.
+/// The events are `created`, `changed`, `removed` and `lost`; `lost` means that events were dropped.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/watch", tag = "files", params(("id" = String, Path), WhatToWatch),
-    responses((status = 200, description = "What happens, event by event.", content_type = "text/event-stream", body = String),
-        (status = 403, description = "It may not be watched.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox or file.", body = ErrorBody),
+    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = String),
+        (status = 403, description = "No permission to watch.", body = ErrorBody),
+        (status = 404, description = "Sandbox or file not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 422, description = "No such path, or the backend cannot do it.", body = ErrorBody)))]
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 422, description = "Invalid path, or the backend does not support watching.", body = ErrorBody)))]
 pub(super) async fn watch(
     State(sandboxes): State<Shared>,
     caller: Caller,
     Named(id): Named<String>,
     Asked(what): Asked<WhatToWatch>,
 ) -> Result<Response, ApiError> {
-    let (entry, path) = prepared(&sandboxes, &caller, &id, what.path.as_deref().unwrap_or("workspace"))?;
+    let (entry, path) =
+        entry_and_path(&sandboxes, &caller, &id, what.path.as_deref().unwrap_or("workspace"))?;
     let watching = entry.sandbox.watch(&path).await?;
     let events = unfold(watching, |mut watching| async move {
         let event = watching.next().await?;
         let name = serde_json::to_value(event.kind).ok()?;
         let data = serde_json::to_string(&event).ok()?;
-        let told = Event::default().event(name.as_str().unwrap_or("changed")).data(data);
-        Some((Ok::<_, Infallible>(told), watching))
+        let sse_event = Event::default().event(name.as_str().unwrap_or("changed")).data(data);
+        Some((Ok::<_, Infallible>(sse_event), watching))
     });
     Ok(Sse::new(events).keep_alive(KeepAlive::default()).into_response())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::inside;
+    use super::sandbox_path;
 
     #[test]
-    fn a_path_does_not_climb() {
-        assert_eq!(inside("workspace/a b").unwrap().to_str(), Some("/workspace/a b"));
-        assert_eq!(inside("/etc/passwd").unwrap().to_str(), Some("/etc/passwd"));
+    fn paths_with_parent_components_are_rejected() {
+        assert_eq!(sandbox_path("workspace/a b").unwrap().to_str(), Some("/workspace/a b"));
+        assert_eq!(sandbox_path("/etc/passwd").unwrap().to_str(), Some("/etc/passwd"));
         for path in ["workspace/../etc", "../x", "a\0b"] {
-            assert!(inside(path).is_err(), "{path}");
+            assert!(sandbox_path(path).is_err(), "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Making, changing, stopping and destroying sandboxes.
+//! Handlers that create, change, stop and destroy sandboxes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use super::caller::{Asked, Body, Named, Raw, object};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, CpuShare, CreateSandbox, SandboxView, Size, Span, labels_or_nothing};
 
-/// Make a sandbox
+/// Create a sandbox.
 #[utoipa::path(post, path = "/api/sandboxes", tag = "sandboxes", request_body = CreateSandbox,
-    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 256, pattern = "^[!-~]+$", description = "The same key with the same body makes one sandbox, however often it is sent.")),
+    params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 256, pattern = "^[!-~]+$", description = "Repeated requests with the same key and body create only one sandbox.")),
     responses(
-        (status = 201, description = "It is ready for commands.", body = SandboxView),
+        (status = 201, description = "The sandbox is running.", body = SandboxView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 403, description = "The key may not have that much.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 404, description = "There is no such snapshot.", body = ErrorBody),
-        (status = 409, description = "This host, or this backend, cannot give that, or the key was used for something else.", body = ErrorBody),
-        (status = 410, description = "What was made for this key is gone.", body = ErrorBody),
-        (status = 422, description = "It cannot be made as it is asked for.", body = ErrorBody),
-        (status = 503, description = "There are too many sandboxes.", body = ErrorBody),
+        (status = 403, description = "Quota exceeded.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 404, description = "Snapshot not found.", body = ErrorBody),
+        (status = 409, description = "The host or backend cannot fulfil the request, or the idempotency key was used with a different request.", body = ErrorBody),
+        (status = 410, description = "The sandbox created for this idempotency key no longer exists.", body = ErrorBody),
+        (status = 422, description = "Invalid request.", body = ErrorBody),
+        (status = 503, description = "Sandbox limit reached.", body = ErrorBody),
     ))]
 pub(super) async fn create(
     State(sandboxes): State<Shared>,
@@ -41,7 +41,7 @@ pub(super) async fn create(
         return Err(ApiError::new(
             StatusCode::UNSUPPORTED_MEDIA_TYPE,
             "not_json",
-            "the body is not said to be JSON",
+            "Content-Type is not JSON",
         )
         .hint("send the header Content-Type: application/json"));
     }
@@ -53,16 +53,16 @@ pub(super) async fn create(
     Ok((StatusCode::CREATED, Json(entry.view())))
 }
 
-/// A key as its caller wrote it. One that could not be kept would let a second sandbox be made.
+/// Validates an idempotency key. Ignoring an invalid one could create a second sandbox.
 fn idempotency_key(header: &HeaderValue) -> Result<&str, ApiError> {
     let key = header.to_str().ok().filter(|key| (1..=256).contains(&key.len()));
     key.filter(|key| key.bytes().all(|byte| byte.is_ascii_graphic()))
-        .ok_or_else(|| ApiError::invalid("Idempotency-Key: 1 to 256 visible characters of ASCII"))
+        .ok_or_else(|| ApiError::invalid("Idempotency-Key: expected 1 to 256 visible ASCII characters"))
 }
 
-/// See a sandbox
+/// Get a sandbox.
 #[utoipa::path(get, path = "/api/sandboxes/{id}", tag = "sandboxes", params(("id" = String, Path)),
-    responses((status = 200, body = SandboxView), (status = 404, description = "There is no such sandbox.", body = ErrorBody)))]
+    responses((status = 200, body = SandboxView), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn get(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -71,41 +71,41 @@ pub(super) async fn get(
     Ok(Json(sandboxes.find(&caller, &id)?.view()))
 }
 
-/// What can be changed while a sandbox runs; what is not named stays.
+/// Changes of a running sandbox; omitted fields stay unchanged.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct ChangeSandbox {
-    /// What its owner calls it.
+    /// Name chosen by the owner.
     #[schema(max_length = 256)]
     project_name: Option<String>,
-    /// The most memory.
+    /// Memory limit.
     memory_limit: Option<Size>,
-    /// The most CPU cores.
+    /// Limit of CPU cores.
     cpu_limit: Option<CpuShare>,
-    /// The most processes and threads.
+    /// Limit of processes and threads.
     #[schema(minimum = 2, maximum = 4_194_304)]
     pids_limit: Option<u64>,
-    /// When it is destroyed, counted from now.
+    /// Time from now until the sandbox is destroyed.
     ttl: Option<Span>,
-    /// After how long without a request its processes end.
+    /// Time without requests until the sandbox is stopped.
     idle_timeout: Option<Span>,
-    /// How long a command may take that does not say it itself.
+    /// Default timeout of commands.
     timeout: Option<Span>,
-    /// All of its labels.
+    /// New labels; they replace all existing ones.
     #[schema(schema_with = labels_or_nothing)]
     labels: Option<BTreeMap<String, String>>,
 }
 
-/// Change limits, labels and times of a sandbox that runs
+/// Change limits, labels and timeouts of a sandbox.
 #[utoipa::path(patch, path = "/api/sandboxes/{id}", tag = "sandboxes", params(("id" = String, Path)), request_body = ChangeSandbox,
     responses((status = 200, body = SandboxView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 403, description = "The key may not have that much.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-        (status = 409, description = "This host, or this backend, cannot give that.", body = ErrorBody),
-        (status = 410, description = "It is gone.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "It cannot be changed so.", body = ErrorBody)))]
+        (status = 403, description = "Quota exceeded.", body = ErrorBody),
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
+        (status = 409, description = "The host or backend cannot fulfil the request.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid request.", body = ErrorBody)))]
 pub(super) async fn change(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -154,18 +154,20 @@ pub(super) async fn change(
     Ok(Json(entry.view()))
 }
 
-/// Destroy a sandbox
+/// Destroy a sandbox.
 #[utoipa::path(delete, path = "/api/sandboxes/{id}", tag = "sandboxes", params(("id" = String, Path)),
-    responses((status = 204, description = "It is gone."), (status = 404, description = "There is no such sandbox.", body = ErrorBody)))]
+    responses((status = 204, description = "Destroyed."), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn destroy(
     State(sandboxes): State<Shared>,
     caller: Caller,
     Named(id): Named<String>,
 ) -> Result<StatusCode, ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
-    // To its end, even if nobody waits for it.
-    let ending = tokio::spawn(async move { sandboxes.destroy(&entry, "it was asked for").await });
-    ending.await.map_err(|error| ApiError::internal(format!("a sandbox did not end: {error}")))??;
+    // Spawned, so that a disconnected caller does not interrupt it.
+    let destruction = tokio::spawn(async move { sandboxes.destroy(&entry, "requested").await });
+    destruction
+        .await
+        .map_err(|error| ApiError::internal(format!("failed to destroy the sandbox: {error}")))??;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -174,9 +176,9 @@ macro_rules! changes_state {
         $(#[$documentation])*
         #[utoipa::path(post, path = $path, tag = "sandboxes", params(("id" = String, Path)),
             responses((status = 200, body = SandboxView),
-                (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-                (status = 409, description = "Not in the state that it is in.", body = ErrorBody),
-                (status = 410, description = "It is gone.", body = ErrorBody)))]
+                (status = 404, description = "Sandbox not found.", body = ErrorBody),
+                (status = 409, description = "Not allowed in the current state of the sandbox.", body = ErrorBody),
+                (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
         pub(super) async fn $name(
             State($sandboxes): State<Shared>,
             caller: Caller,
@@ -190,55 +192,55 @@ macro_rules! changes_state {
 }
 
 changes_state! {
-    /// Make a stopped sandbox ready for commands
+    /// Start a stopped sandbox.
     start, "/api/sandboxes/{id}/start", |sandboxes, entry| sandboxes.start(&entry);
-    /// End all processes of a sandbox; its files stay
-    stop, "/api/sandboxes/{id}/stop", |sandboxes, entry| sandboxes.stop(&entry, "it was asked for");
-    /// Let all processes of a sandbox stand still
+    /// Stop a sandbox: end its processes, keep its files.
+    stop, "/api/sandboxes/{id}/stop", |sandboxes, entry| sandboxes.stop(&entry, "requested");
+    /// Pause a sandbox.
     pause, "/api/sandboxes/{id}/pause", |sandboxes, entry| sandboxes.pause(&entry);
-    /// Let them go on
+    /// Resume a paused sandbox.
     resume, "/api/sandboxes/{id}/resume", |sandboxes, entry| sandboxes.resume(&entry);
 }
 
-/// More than a century.
-const MOST_HOURS: f64 = 1_000_000.0;
+/// Maximum age in hours, more than a century.
+const MAX_HOURS: f64 = 1_000_000.0;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Older {
-    /// Sandboxes that were made longer ago.
+    /// Minimum age in hours; default 24.
     #[param(minimum = 0, maximum = 1_000_000)]
     hours: Option<f64>,
 }
 
-/// How many sandboxes were destroyed.
+/// Number of destroyed sandboxes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct CleanedUp {
     destroyed: usize,
 }
 
-/// Destroy sandboxes that were made long ago
+/// Destroy sandboxes older than an age.
 #[utoipa::path(post, path = "/api/sandboxes/cleanup", tag = "sandboxes", params(Older),
-    responses((status = 200, body = CleanedUp), (status = 422, description = "No number of hours.", body = ErrorBody)))]
+    responses((status = 200, body = CleanedUp), (status = 422, description = "Invalid number of hours.", body = ErrorBody)))]
 pub(super) async fn cleanup(
     State(sandboxes): State<Shared>,
     caller: Caller,
     Asked(older): Asked<Older>,
 ) -> Result<Json<CleanedUp>, ApiError> {
     let hours = older.hours.unwrap_or(24.0);
-    if !(0.0..=MOST_HOURS).contains(&hours) {
-        return Err(ApiError::invalid(format!("hours: 0 to {MOST_HOURS}")));
+    if !(0.0..=MAX_HOURS).contains(&hours) {
+        return Err(ApiError::invalid(format!("hours: 0 to {MAX_HOURS}")));
     }
     let age = Duration::from_secs_f64(hours * 3600.0);
     Ok(Json(CleanedUp { destroyed: sandboxes.clean_up(&caller, age).await }))
 }
 
-/// What the kernel says about the isolation of a sandbox
+/// Get the isolation of a sandbox as reported by the kernel.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/isolation", tag = "sandboxes", params(("id" = String, Path)),
     responses((status = 200, body = Object),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-        (status = 409, description = "It is paused.", body = ErrorBody),
-        (status = 410, description = "It is gone.", body = ErrorBody)))]
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
+        (status = 409, description = "The sandbox is paused.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
 pub(super) async fn isolation(
     State(sandboxes): State<Shared>,
     caller: Caller,

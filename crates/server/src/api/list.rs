@@ -1,4 +1,4 @@
-//! Finding sandboxes, a page at a time.
+//! Paginated list of sandboxes.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use super::caller::Asked;
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Entry, SandboxPage, Status};
 
-/// Sandboxes of a page if nobody says how many, and at most.
-const USUAL: usize = 100;
-const MOST: usize = 1000;
+/// Default and maximum number of sandboxes on a page.
+const DEFAULT_LIMIT: usize = 100;
+const MAX_LIMIT: usize = 1000;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Filter {
-    /// How many at most.
+    /// Maximum number of results.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<usize>,
-    /// `next_cursor` of the page before.
+    /// `next_cursor` of the previous page.
     #[param(pattern = "^[0-9a-f]{1,15}\\.[A-Za-z0-9-]{1,64}$")]
     cursor: Option<String>,
-    /// Only these.
+    /// Filter by status.
     status: Option<Status>,
-    /// Only those whose owner calls them so.
+    /// Filter by project name.
     project_name: Option<String>,
-    /// Only those with this label: `name` or `name=value`. Several are separated by commas, and all have to be there.
+    /// Filter by label: `name` or `name=value`. Several are separated by commas; all must match.
     label: Option<String>,
-    /// Only those that have this text in their id, name or labels.
+    /// Filter by text in the id, project name or labels.
     q: Option<String>,
 }
 
@@ -57,22 +57,22 @@ impl Filter {
     }
 }
 
-/// List sandboxes
+/// List sandboxes.
 #[utoipa::path(get, path = "/api/sandboxes", tag = "sandboxes", params(Filter),
-    responses((status = 200, body = SandboxPage), (status = 422, description = "No such filter or cursor.", body = ErrorBody)))]
+    responses((status = 200, body = SandboxPage), (status = 422, description = "Invalid filter or cursor.", body = ErrorBody)))]
 pub(super) async fn list(
     State(sandboxes): State<Shared>,
     caller: Caller,
     Asked(filter): Asked<Filter>,
 ) -> Result<Json<SandboxPage>, ApiError> {
-    let limit = filter.limit.unwrap_or(USUAL);
-    if !(1..=MOST).contains(&limit) {
-        return Err(ApiError::invalid(format!("limit: 1 to {MOST}")));
+    let limit = filter.limit.unwrap_or(DEFAULT_LIMIT);
+    if !(1..=MAX_LIMIT).contains(&limit) {
+        return Err(ApiError::invalid(format!("limit: 1 to {MAX_LIMIT}")));
     }
     let after = filter.cursor.as_deref().map(position).transpose()?;
-    let place = |entry: &Arc<Entry>| (entry.created_ms, entry.id.clone());
+    let sort_key = |entry: &Arc<Entry>| (entry.created_ms, entry.id.clone());
     let mut found: Vec<Arc<Entry>> = sandboxes.all(&caller);
-    found.retain(|entry| after.as_ref().is_none_or(|after| place(entry) > *after) && filter.takes(entry));
+    found.retain(|entry| after.as_ref().is_none_or(|after| sort_key(entry) > *after) && filter.takes(entry));
     let next_cursor = (found.len() > limit).then(|| found.get(limit - 1).map(cursor)).flatten();
     found.truncate(limit);
     Ok(Json(SandboxPage { sandboxes: found.iter().map(|entry| entry.view()).collect(), next_cursor }))
@@ -88,6 +88,6 @@ fn position(cursor: &str) -> Result<(i64, String), ApiError> {
         Some((i64::from_str_radix(created, 16).ok()?, id.to_owned()))
     };
     read(cursor).ok_or_else(|| {
-        ApiError::invalid("cursor: that is none of ours").hint("take next_cursor of the page before")
+        ApiError::invalid("cursor: invalid value").hint("use next_cursor of the previous page")
     })
 }

@@ -1,4 +1,4 @@
-//! What a sandbox can reach, and what was seen of that.
+//! Network policy and network report of a sandbox.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,10 +10,10 @@ use super::caller::{Body, Named};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Rules};
 
-/// What was seen on the network of a sandbox
+/// Get the network report of a sandbox.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/network", tag = "network", params(("id" = String, Path)),
-    responses((status = 200, description = "Every flow: where to, what became of it, bytes, delays.", body = Object),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody)))]
+    responses((status = 200, description = "All flows: destination, outcome, bytes, delays.", body = Object),
+        (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn report(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -22,16 +22,16 @@ pub(super) async fn report(
     Ok(Json(sandboxes.find(&caller, &id)?.sandbox.network().await?))
 }
 
-/// Let other rules hold on the network of a sandbox
+/// Replace the network policy of a sandbox.
 #[utoipa::path(put, path = "/api/sandboxes/{id}/network", tag = "network", params(("id" = String, Path)),
     request_body = Rules,
-    responses((status = 204, description = "They hold. Connections that they do not allow are broken off."),
+    responses((status = 204, description = "The policy is in effect. Connections that it does not allow are closed."),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-        (status = 409, description = "The sandbox was made without a network.", body = ErrorBody),
-        (status = 410, description = "It is gone.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "No such rules, or the sandbox was made without a network.", body = ErrorBody)))]
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
+        (status = 409, description = "The sandbox was created without a network.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid rules, or the sandbox was created without a network.", body = ErrorBody)))]
 pub(super) async fn change(
     State(sandboxes): State<Shared>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! A way to programs inside that listen: whatever is asked below a port is passed on.
+//! HTTP proxy to programs that listen on a port inside a sandbox.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -12,14 +12,14 @@ use crate::error::ApiError;
 use crate::proxy::forward;
 use crate::sandboxes::Caller;
 
-/// Passes a request on to a program inside.
+/// Forwards a request to a program inside a sandbox.
 pub(super) async fn proxy(
     State(sandboxes): State<Shared>,
     caller: Caller,
     mut request: Request<Body>,
 ) -> Result<Response, ApiError> {
     let (id, port, rest) = parts(request.uri().path())
-        .ok_or_else(|| ApiError::new(StatusCode::NOT_FOUND, "not_found", "that is no port of a sandbox"))?;
+        .ok_or_else(|| ApiError::new(StatusCode::NOT_FOUND, "not_found", "invalid port"))?;
     let (id, rest) = (id.to_owned(), rest.to_owned());
     let entry = sandboxes.find(&caller, &id)?;
     entry.check_running()?;
@@ -31,10 +31,10 @@ pub(super) async fn proxy(
         None => format!("/{rest}"),
     };
     let target: PathAndQuery =
-        target.parse().map_err(|_| ApiError::invalid(format!("{target:?} is no path")))?;
+        target.parse().map_err(|_| ApiError::invalid(format!("invalid path {target:?}")))?;
     *request.uri_mut() = Uri::from(target);
     let headers = request.headers_mut();
-    // Keys are for us; a program inside has no use for them but a bad one.
+    // API keys must not reach the untrusted program inside.
     for name in [CALLER_HEADER, "authorization", "x-api-key"] {
         headers.remove(name);
     }
@@ -44,7 +44,7 @@ pub(super) async fn proxy(
     forward(request, stream).await
 }
 
-/// The sandbox, the port and what comes after it, still encoded as the caller wrote it.
+/// Sandbox id, port and remaining path, still percent-encoded.
 fn parts(path: &str) -> Option<(&str, u16, &str)> {
     let rest = path.strip_prefix("/api/sandboxes/")?;
     let (id, rest) = rest.split_once("/ports/")?;
@@ -57,7 +57,7 @@ mod tests {
     use super::parts;
 
     #[test]
-    fn what_comes_after_a_port_stays_as_it_is_written() {
+    fn the_path_after_the_port_stays_encoded() {
         assert_eq!(parts("/api/sandboxes/sb-1/ports/80"), Some(("sb-1", 80, "")));
         assert_eq!(parts("/api/sandboxes/sb-1/ports/80/a%2Fb/../c"), Some(("sb-1", 80, "a%2Fb/../c")));
         assert_eq!(parts("/api/sandboxes/sb-1/ports/0/"), None);

@@ -1,4 +1,4 @@
-//! Commands in the background: their logs, their stdin, signals.
+//! Background processes: output, stdin, signals.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use super::commands::{StreamEvent, last_heard, listened};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Execute, Keeping, Order, ProcessView, Running, Stream};
 
-/// Commands in the background.
+/// List of background processes.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Processes {
-    /// The oldest first; those that ended are known for ten minutes.
+    /// Background processes, oldest first; ended ones are listed for ten minutes.
     processes: Vec<ProcessView>,
 }
 
-/// List commands that go on by themselves
+/// List background processes.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes", tag = "commands", params(("id" = String, Path)),
-    responses((status = 200, body = Processes), (status = 404, description = "There is no such sandbox.", body = ErrorBody)))]
+    responses((status = 200, body = Processes), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn list(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -35,18 +35,18 @@ pub(super) async fn list(
     Ok(Json(Processes { processes: all.iter().map(|process| ProcessView::from(&**process)).collect() }))
 }
 
-/// Start a command in the background
+/// Start a background process.
 ///
-/// What it prints is kept, the last 17 MiB of it; it never waits for a listener. Its stdin stays open.
+/// The last 17 MiB of its output are kept; it is never blocked by a missing reader. Its stdin stays open.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/processes", tag = "commands", params(("id" = String, Path)), request_body = Execute,
-    responses((status = 201, description = "It runs.", body = ProcessView),
+    responses((status = 201, description = "Started.", body = ProcessView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 403, description = "The directory may not be entered.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox, or no such directory in it.", body = ErrorBody),
+        (status = 403, description = "No permission to enter the working directory.", body = ErrorBody),
+        (status = 404, description = "Sandbox or working directory not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused or stopped.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "That cannot be run.", body = ErrorBody)))]
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid command.", body = ErrorBody)))]
 pub(super) async fn start(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -54,7 +54,7 @@ pub(super) async fn start(
     Body(execute): Body<Execute>,
 ) -> Result<(StatusCode, Json<ProcessView>), ApiError> {
     let entry = sandboxes.find(&caller, &id)?;
-    // The time of other commands is no time for a server.
+    // The default timeout of commands does not apply to background processes such as servers.
     let request = execute.request(None)?;
     let running = entry.start(request, Keeping::Last).await?;
     Ok((StatusCode::CREATED, Json(ProcessView::from(&*running))))
@@ -64,10 +64,10 @@ fn find(sandboxes: &Shared, caller: &Caller, id: &str, process: &str) -> Result<
     sandboxes.find(caller, id)?.process(process)
 }
 
-/// See a command in the background
+/// Get a background process.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path)),
-    responses((status = 200, body = ProcessView), (status = 404, description = "There is no such command.", body = ErrorBody)))]
+    responses((status = 200, body = ProcessView), (status = 404, description = "Sandbox or process not found.", body = ErrorBody)))]
 pub(super) async fn get(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -76,10 +76,10 @@ pub(super) async fn get(
     Ok(Json(ProcessView::from(&*find(&sandboxes, &caller, &id, &process)?)))
 }
 
-/// End a command with all that it started, and forget it
+/// Kill a background process with its children, and remove it.
 #[utoipa::path(delete, path = "/api/sandboxes/{id}/processes/{process}", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path)),
-    responses((status = 200, description = "How it ended.", body = ProcessView), (status = 404, description = "There is no such command.", body = ErrorBody)))]
+    responses((status = 200, description = "The ended process.", body = ProcessView), (status = 404, description = "Sandbox or process not found.", body = ErrorBody)))]
 pub(super) async fn end(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -94,13 +94,13 @@ pub(super) async fn end(
     Ok(Json(ProcessView::from(&*running)))
 }
 
-/// Hear what a command prints, as server-sent events
+/// Stream the output of a background process as server-sent events.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}/events", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path),
-        ("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was heard; what came after it is sent.")),
-    responses((status = 200, description = "What happens, event by event.", content_type = "text/event-stream", body = StreamEvent),
-        (status = 404, description = "There is no such command.", body = ErrorBody),
-        (status = 422, description = "No such number.", body = ErrorBody)))]
+        ("Last-Event-ID" = Option<u64>, Header, description = "Number of the last event received; the stream continues after it.")),
+    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = StreamEvent),
+        (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
+        (status = 422, description = "Invalid Last-Event-ID.", body = ErrorBody)))]
 pub(super) async fn events(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -115,17 +115,17 @@ pub(super) async fn events(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WhichLogs {
-    /// Only this one.
+    /// Output stream; default: both.
     stream: Option<LogStream>,
-    /// Only the last so many bytes; no more than 1 GiB is ever kept.
+    /// Only the last bytes; at most 1 GiB.
     #[param(minimum = 0, maximum = 1_073_741_824)]
     tail: Option<u64>,
 }
 
-/// The most bytes that can be asked for.
-const MOST_TAIL: u64 = 1 << 30;
+/// Maximum of `tail`.
+const MAX_TAIL: u64 = 1 << 30;
 
-/// A stream of a command.
+/// Output stream of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum LogStream {
@@ -133,12 +133,12 @@ pub(super) enum LogStream {
     Stderr,
 }
 
-/// What a command has printed and is still kept, as it is
+/// Get the recorded output of a background process.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/processes/{process}/logs", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path), WhichLogs),
-    responses((status = 200, description = "What it printed.", content_type = "application/octet-stream", body = RawBytes),
-        (status = 404, description = "There is no such command.", body = ErrorBody),
-        (status = 422, description = "No such stream.", body = ErrorBody)))]
+    responses((status = 200, description = "The output.", content_type = "application/octet-stream", body = RawBytes),
+        (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
+        (status = 422, description = "Invalid stream or tail.", body = ErrorBody)))]
 pub(super) async fn logs(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -146,8 +146,8 @@ pub(super) async fn logs(
     Asked(which): Asked<WhichLogs>,
 ) -> Result<Response, ApiError> {
     let running = find(&sandboxes, &caller, &id, &process)?;
-    if which.tail.is_some_and(|tail| tail > MOST_TAIL) {
-        return Err(ApiError::invalid(format!("tail: 0 to {MOST_TAIL}")));
+    if which.tail.is_some_and(|tail| tail > MAX_TAIL) {
+        return Err(ApiError::invalid(format!("tail: 0 to {MAX_TAIL}")));
     }
     let is_wanted = |stream: Stream| {
         which.stream.is_none_or(|wanted| (wanted == LogStream::Stdout) == (stream == Stream::Stdout))
@@ -163,16 +163,16 @@ pub(super) async fn logs(
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], HttpBody::from(bytes)).into_response())
 }
 
-/// A signal by its number or name.
+/// Request to send a signal.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct WhichSignal {
-    /// Such as `TERM`, `SIGINT` or `9`.
+    /// Name or number, such as `TERM`, `SIGINT` or `9`.
     #[schema(value_type = String, example = "TERM")]
     signal: serde_json::Value,
 }
 
-/// Signals by their names, as on Linux for every machine that we run on.
+/// Signal numbers by name, equal on all supported Linux architectures.
 const SIGNALS: [(&str, i32); 11] = [
     ("HUP", 1),
     ("INT", 2),
@@ -198,15 +198,15 @@ fn signal_number(signal: &serde_json::Value) -> Option<i32> {
     by_name.or_else(|| text.parse().ok()).filter(|number| (1..=64).contains(number))
 }
 
-/// Send a command a signal
+/// Send a signal to a background process.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/signal", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path)), request_body = WhichSignal,
-    responses((status = 204, description = "It was sent."),
+    responses((status = 204, description = "Sent."),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 404, description = "There is no such command.", body = ErrorBody),
-        (status = 409, description = "It has ended.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "No such signal.", body = ErrorBody)))]
+        (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
+        (status = 409, description = "The process has ended.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid signal.", body = ErrorBody)))]
 pub(super) async fn signal(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -215,7 +215,7 @@ pub(super) async fn signal(
 ) -> Result<StatusCode, ApiError> {
     let running = find(&sandboxes, &caller, &id, &process)?;
     let number = signal_number(&which.signal)
-        .ok_or_else(|| ApiError::invalid("signal: a name such as TERM, or 1 to 64"))?;
+        .ok_or_else(|| ApiError::invalid("signal: expected a name such as TERM, or 1 to 64"))?;
     if running.tell(Order::Signal(number)).await {
         Ok(StatusCode::NO_CONTENT)
     } else {
@@ -226,18 +226,18 @@ pub(super) async fn signal(
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WhetherLast {
-    /// Nothing more will be written: the command sees the end of its stdin.
+    /// Close stdin after writing.
     close: Option<bool>,
 }
 
-/// Write to the stdin of a command
+/// Write to the stdin of a background process.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/processes/{process}/stdin", tag = "commands",
     params(("id" = String, Path), ("process" = String, Path), WhetherLast),
     request_body(content = Option<RawBytes>, content_type = "application/octet-stream"),
-    responses((status = 204, description = "It was written."),
-        (status = 404, description = "There is no such command.", body = ErrorBody),
-        (status = 409, description = "It has ended, or does not read any more.", body = ErrorBody),
-        (status = 422, description = "No such thing.", body = ErrorBody)))]
+    responses((status = 204, description = "Written."),
+        (status = 404, description = "Sandbox or process not found.", body = ErrorBody),
+        (status = 409, description = "The process has ended or no longer reads its stdin.", body = ErrorBody),
+        (status = 422, description = "Invalid query.", body = ErrorBody)))]
 pub(super) async fn stdin(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -256,7 +256,7 @@ pub(super) async fn stdin(
 }
 
 fn has_ended(process: &str) -> ApiError {
-    ApiError::conflict("process_ended", format!("{process} has ended, or does not read any more"))
+    ApiError::conflict("process_ended", format!("process {process} has ended or no longer reads its stdin"))
 }
 
 #[cfg(test)]
@@ -266,7 +266,7 @@ mod tests {
     use super::signal_number;
 
     #[test]
-    fn signals_have_names_and_numbers() {
+    fn signals_are_parsed_by_name_and_number() {
         for (signal, number) in [
             (json!("TERM"), Some(15)),
             (json!("sigint"), Some(2)),

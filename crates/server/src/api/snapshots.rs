@@ -1,4 +1,4 @@
-//! Copies of files, and sandboxes that are made of them.
+//! Snapshots of files, and sandboxes created from them.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,21 +15,21 @@ use crate::sandboxes::{Caller, CreateSandbox, Kept, SandboxView, Size};
 /// A snapshot.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SnapshotView {
-    /// What a sandbox is made with: `{"snapshot": …}`.
+    /// Id of the snapshot, for creating a sandbox with `{"snapshot": …}`.
     snapshot_id: String,
-    /// What its owner calls it.
+    /// Name chosen by the owner.
     name: String,
-    /// When it was taken.
+    /// Creation time.
     created_at: String,
-    /// The sandbox it is of.
+    /// Id of the sandbox it was taken from.
     sandbox_id: String,
-    /// Files that had been written there.
+    /// Number of files written.
     written: usize,
-    /// Files that had been deleted there.
+    /// Number of files deleted.
     deleted: usize,
 }
 
-/// Snapshots.
+/// List of snapshots.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Snapshots {
     snapshots: Vec<SnapshotView>,
@@ -48,18 +48,18 @@ impl From<&Kept> for SnapshotView {
     }
 }
 
-/// A snapshot to be taken.
+/// Request to take a snapshot.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct TakeSnapshot {
-    /// What its owner calls it.
+    /// Name chosen by the owner.
     #[schema(max_length = 256)]
     name: String,
 }
 
-/// List snapshots of a sandbox
+/// List the snapshots of a sandbox.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/snapshots", tag = "snapshots", params(("id" = String, Path)),
-    responses((status = 200, body = Snapshots), (status = 404, description = "There is no such sandbox.", body = ErrorBody)))]
+    responses((status = 200, body = Snapshots), (status = 404, description = "Sandbox not found.", body = ErrorBody)))]
 pub(super) async fn list(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -69,15 +69,15 @@ pub(super) async fn list(
     Ok(Json(Snapshots { snapshots: of_sandbox.iter().map(|kept| SnapshotView::from(&**kept)).collect() }))
 }
 
-/// Keep a copy of the files of a sandbox
+/// Take a snapshot of the files of a sandbox.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/snapshots", tag = "snapshots", params(("id" = String, Path)), request_body = TakeSnapshot,
     responses((status = 201, body = SnapshotView),
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-        (status = 409, description = "It is paused.", body = ErrorBody),
-        (status = 410, description = "It is gone.", body = ErrorBody),
-        (status = 415, description = "The body is not said to be JSON.", body = ErrorBody),
-        (status = 422, description = "No such name.", body = ErrorBody)))]
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
+        (status = 409, description = "The sandbox is paused.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 415, description = "Content-Type is not JSON.", body = ErrorBody),
+        (status = 422, description = "Invalid name.", body = ErrorBody)))]
 pub(super) async fn take(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -93,7 +93,7 @@ pub(super) async fn take(
     Ok((StatusCode::CREATED, Json(SnapshotView::from(&*kept))))
 }
 
-/// List all snapshots
+/// List all snapshots.
 #[utoipa::path(get, path = "/api/snapshots", tag = "snapshots", responses((status = 200, body = Snapshots)))]
 pub(super) async fn all(
     State(sandboxes): State<Shared>,
@@ -103,9 +103,9 @@ pub(super) async fn all(
     Ok(Json(Snapshots { snapshots: all.iter().map(|kept| SnapshotView::from(&**kept)).collect() }))
 }
 
-/// Forget a snapshot
+/// Delete a snapshot.
 #[utoipa::path(delete, path = "/api/snapshots/{snapshot}", tag = "snapshots", params(("snapshot" = String, Path)),
-    responses((status = 204, description = "It is forgotten."), (status = 404, description = "There is none.", body = ErrorBody)))]
+    responses((status = 204, description = "Deleted."), (status = 404, description = "Snapshot not found.", body = ErrorBody)))]
 pub(super) async fn forget(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -115,15 +115,15 @@ pub(super) async fn forget(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Make a sandbox with the files that another one has now
+/// Create a sandbox with a copy of the files of another one.
 #[utoipa::path(post, path = "/api/sandboxes/{id}/fork", tag = "snapshots", params(("id" = String, Path)),
-    responses((status = 201, description = "The new one.", body = SandboxView),
-        (status = 403, description = "The key may not have that much.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-        (status = 409, description = "It is paused.", body = ErrorBody),
-        (status = 410, description = "It is gone.", body = ErrorBody),
-        (status = 422, description = "It cannot be copied.", body = ErrorBody),
-        (status = 503, description = "There are too many sandboxes.", body = ErrorBody)))]
+    responses((status = 201, description = "The new sandbox.", body = SandboxView),
+        (status = 403, description = "Quota exceeded.", body = ErrorBody),
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
+        (status = 409, description = "The sandbox is paused.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 422, description = "The sandbox cannot be copied.", body = ErrorBody),
+        (status = 503, description = "Sandbox limit reached.", body = ErrorBody)))]
 pub(super) async fn fork(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -141,8 +141,8 @@ pub(super) async fn fork(
         snapshot: Some(kept.id.clone()),
         ..CreateSandbox::default()
     };
-    let made = sandboxes.create(&caller, wanted).await;
-    // Nobody asked for a snapshot; the new sandbox has its files.
+    let created = sandboxes.create(&caller, wanted).await;
+    // The snapshot was only temporary; the new sandbox has its files.
     sandboxes.forget_snapshot(&caller, &kept.id)?;
-    Ok((StatusCode::CREATED, Json(made?.view())))
+    Ok((StatusCode::CREATED, Json(created?.view())))
 }

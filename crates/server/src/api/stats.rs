@@ -1,4 +1,4 @@
-//! What sandboxes take, and what changed in them.
+//! Resource usage and changed files of sandboxes.
 
 use axum::Json;
 use axum::extract::State;
@@ -11,35 +11,35 @@ use super::caller::Named;
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Sample};
 
-/// What a sandbox takes now, and took before.
+/// Current and past resource usage of a sandbox.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Taken {
-    /// Now. What this host cannot measure is null.
+    /// Current usage. Values that this host cannot measure are null.
     now: Sample,
-    /// Before, every ten seconds for an hour.
+    /// Past usage, sampled every ten seconds for an hour.
     history: Vec<Sample>,
-    /// What was seen on its network.
+    /// Network usage.
     network: NetworkTaken,
 }
 
-/// What went over the network of a sandbox.
+/// Network usage of a sandbox.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NetworkTaken {
-    /// Connections and questions for names, all of them.
+    /// Number of connections and DNS queries.
     flows: u64,
-    /// Those of them whose bytes are not known any more, because there were too many to keep.
+    /// Number of flows whose details were dropped because there were too many.
     flows_left_out: u64,
-    /// Bytes from the sandbox. Without those of `flows_left_out`: where that is not 0, it was at least so much.
+    /// Bytes sent by the sandbox, excluding dropped flows: a lower bound if `flows_left_out` is not 0.
     sent_bytes: u64,
-    /// Bytes to the sandbox, counted alike.
+    /// Bytes received by the sandbox, counted in the same way.
     received_bytes: u64,
 }
 
-/// What a sandbox takes: CPU, memory, disk, processes, network, now and before
+/// Get current and past resource usage of a sandbox: CPU, memory, disk, processes, network.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/stats", tag = "sandboxes", params(("id" = String, Path)),
     responses((status = 200, body = Taken),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-        (status = 410, description = "It is gone.", body = ErrorBody)))]
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
 pub(super) async fn stats(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -48,31 +48,31 @@ pub(super) async fn stats(
     let entry = sandboxes.find(&caller, &id)?;
     let history = entry.samples();
     let now = entry.sample().await?;
-    let seen = entry.sandbox.network().await?;
+    let report = entry.sandbox.network().await?;
     let network = NetworkTaken {
-        flows: seen.flows.len() as u64 + seen.flows_left_out,
-        flows_left_out: seen.flows_left_out,
-        sent_bytes: seen.flows.iter().map(|flow| flow.out.bytes).sum(),
-        received_bytes: seen.flows.iter().map(|flow| flow.into.bytes).sum(),
+        flows: report.flows.len() as u64 + report.flows_left_out,
+        flows_left_out: report.flows_left_out,
+        sent_bytes: report.flows.iter().map(|flow| flow.out.bytes).sum(),
+        received_bytes: report.flows.iter().map(|flow| flow.into.bytes).sum(),
     };
     Ok(Json(Taken { now, history, network }))
 }
 
-/// Files that were written and deleted.
+/// Files written and deleted.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Changes {
-    /// Files that were made or changed.
+    /// Created or changed files.
     written: Vec<String>,
-    /// Files that are gone.
+    /// Deleted files.
     deleted: Vec<String>,
 }
 
-/// What was written and deleted in a sandbox since it was made
+/// List the files written and deleted since the sandbox was created.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/changes", tag = "files", params(("id" = String, Path)),
     responses((status = 200, body = Changes),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
-        (status = 409, description = "It is paused.", body = ErrorBody),
-        (status = 410, description = "It is gone.", body = ErrorBody)))]
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
+        (status = 409, description = "The sandbox is paused.", body = ErrorBody),
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody)))]
 pub(super) async fn changes(
     State(sandboxes): State<Shared>,
     caller: Caller,

@@ -1,4 +1,4 @@
-//! What happens to sandboxes, as it happens.
+//! Event stream of sandboxes.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,14 +14,14 @@ use super::commands::last_heard;
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Happening};
 
-/// Hear what happens to sandboxes, as server-sent events
+/// Stream events of sandboxes as server-sent events.
 ///
-/// Such as `sandbox.created`, `sandbox.stopped` and `sandbox.destroyed`. With `Last-Event-ID` it goes on after that one;
-/// without it begins now.
+/// Examples are `sandbox.created`, `sandbox.stopped` and `sandbox.destroyed`. With `Last-Event-ID` the stream continues
+/// after that event; otherwise it starts with new events.
 #[utoipa::path(get, path = "/api/events", tag = "service",
-    params(("Last-Event-ID" = Option<u64>, Header, description = "The number of the last event that was heard.")),
-    responses((status = 200, description = "What happens, event by event.", content_type = "text/event-stream", body = Happening),
-        (status = 422, description = "No such number.", body = ErrorBody)))]
+    params(("Last-Event-ID" = Option<u64>, Header, description = "Number of the last event received.")),
+    responses((status = 200, description = "Event stream.", content_type = "text/event-stream", body = Happening),
+        (status = 422, description = "Invalid Last-Event-ID.", body = ErrorBody)))]
 pub(super) async fn events(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -31,11 +31,11 @@ pub(super) async fn events(
         0 => sandboxes.happenings.last(),
         number => number,
     };
-    let place = (sandboxes, caller, after, VecDeque::<Happening>::new());
-    let events = unfold(place, |(sandboxes, caller, mut after, mut waiting)| async move {
+    let state = (sandboxes, caller, after, VecDeque::<Happening>::new());
+    let events = unfold(state, |(sandboxes, caller, mut after, mut waiting)| async move {
         if waiting.is_empty() {
-            let (seen, last) = sandboxes.happenings.after(after, &caller).await;
-            (waiting, after) = (seen.into(), last);
+            let (received, last) = sandboxes.happenings.after(after, &caller).await;
+            (waiting, after) = (received.into(), last);
         }
         let next = waiting.pop_front()?;
         let data = serde_json::to_string(&next).ok()?;

@@ -17,36 +17,36 @@ use super::caller::{Asked, Named};
 use crate::error::{ApiError, ErrorBody};
 use crate::sandboxes::{Caller, Entry, Keeping, Order, Running, State as Progress};
 
-/// The protocol of the WebSocket, for callers that name one.
+/// WebSocket subprotocol, for callers that request one.
 pub(crate) const PROTOCOL: &str = "menace.terminal";
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct WhichTerminal {
-    /// What runs on it; a shell without this. Words are separated by spaces.
+    /// Command, with words separated by spaces; default: a shell.
     command: Option<String>,
-    /// Where it starts.
+    /// Working directory.
     workdir: Option<String>,
-    /// Characters in a line.
+    /// Width in characters.
     #[param(minimum = 1, maximum = 1000)]
     columns: Option<u16>,
-    /// Lines.
+    /// Height in lines.
     #[param(minimum = 1, maximum = 1000)]
     rows: Option<u16>,
 }
 
-/// Open a terminal, over a WebSocket
+/// Open a terminal over a WebSocket.
 ///
-/// Binary messages are what is typed and printed. A text message is `{"columns": 100, "rows": 30}` from the caller, and
-/// `{"exit_code": 0}` or `{"error": "…"}` from us, which is the last one.
+/// Binary messages carry input and output. Text messages are `{"columns": 100, "rows": 30}` from the client, and
+/// `{"exit_code": 0}` or `{"error": "…"}` from the server as the last message.
 #[utoipa::path(get, path = "/api/sandboxes/{id}/terminal", tag = "commands", params(("id" = String, Path), WhichTerminal),
-    responses((status = 101, description = "From now on it is a WebSocket."),
-        (status = 400, description = "It is no WebSocket.", body = ErrorBody),
-        (status = 404, description = "There is no such sandbox.", body = ErrorBody),
+    responses((status = 101, description = "Switching to the WebSocket protocol."),
+        (status = 400, description = "Not a WebSocket request.", body = ErrorBody),
+        (status = 404, description = "Sandbox not found.", body = ErrorBody),
         (status = 409, description = "The sandbox is paused or stopped.", body = ErrorBody),
-        (status = 410, description = "The sandbox is gone.", body = ErrorBody),
-        (status = 422, description = "That cannot be run.", body = ErrorBody),
-        (status = 426, description = "It is no WebSocket.", body = ErrorBody)))]
+        (status = 410, description = "The sandbox no longer exists.", body = ErrorBody),
+        (status = 422, description = "Invalid command.", body = ErrorBody),
+        (status = 426, description = "Not a WebSocket request.", body = ErrorBody)))]
 pub(super) async fn terminal(
     State(sandboxes): State<Shared>,
     caller: Caller,
@@ -57,7 +57,7 @@ pub(super) async fn terminal(
     let entry = sandboxes.find(&caller, &id)?;
     let upgrade = upgrade.map_err(|rejection| {
         ApiError::new(rejection.status(), "no_websocket", rejection.body_text())
-            .hint("a terminal is a WebSocket; to run one command, POST …/execute")
+            .hint("connect with a WebSocket; to run a single command, use POST …/execute")
     })?;
     let usual = TerminalSize::default();
     let command = which.command.filter(|command| !command.trim().is_empty());
@@ -81,7 +81,7 @@ pub(super) async fn terminal(
 async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) {
     let _used = entry.used();
     let (mut sink, mut stream) = socket.split();
-    let typed = async {
+    let input = async {
         while let Some(Ok(message)) = stream.next().await {
             match message {
                 Message::Binary(bytes) if !running.write(&bytes).await => break,
@@ -95,7 +95,7 @@ async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) 
             }
         }
     };
-    let printed = async {
+    let output = async {
         let mut number = 0;
         while let Ok(chunks) = running.transcript.after(number).await {
             let Some(last) = chunks.last().map(|chunk| chunk.number) else { break };
@@ -111,17 +111,17 @@ async fn connected(entry: Arc<Entry>, running: Arc<Running>, socket: WebSocket) 
                 json!({ "exit_code": outcome.exit_code, "signal": outcome.signal })
             }
             Progress::Lost(problem, _) => json!({ "error": problem }),
-            Progress::Running => json!({ "error": "it is not known how it ended" }),
+            Progress::Running => json!({ "error": "the end of the process could not be observed" }),
         };
-        // Who has hung up does not want to know.
+        // Fails if the client has disconnected.
         drop(sink.send(Message::Text(last.to_string().into())).await);
         drop(sink.send(Message::Close(None)).await);
     };
     tokio::select! {
-        () = typed => {}
-        () = printed => {}
+        () = input => {}
+        () = output => {}
     }
-    // A terminal that nobody looks at any more hangs up.
+    // A terminal without a client is closed.
     running.tell(Order::Kill).await;
     entry.forget(&running.id);
 }

@@ -1,4 +1,4 @@
-//! Workers that never end, and are started again if they do.
+//! Background workers, restarted when they end.
 
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Workers. They end with this.
+/// Background workers. Dropping this aborts them.
 pub(crate) struct Crew {
     workers: Mutex<Vec<Worker>>,
 }
@@ -20,19 +20,19 @@ struct Worker {
 }
 
 impl Crew {
-    /// Nobody yet.
+    /// Creates a set without workers.
     pub(crate) fn new() -> Self {
         Self { workers: Mutex::default() }
     }
 
-    /// Starts one.
+    /// Starts a worker.
     pub(crate) fn start(&self, name: &'static str, begin: impl Fn() -> Work + Send + 'static) {
-        let task = tokio::spawn(told(name, begin()));
+        let task = tokio::spawn(run_logged(name, begin()));
         let worker = Worker { name, begin: Box::new(begin), task };
         self.workers.lock().unwrap_or_else(PoisonError::into_inner).push(worker);
     }
 
-    /// Looks after them, for ever.
+    /// Restarts ended workers periodically; never returns.
     pub(crate) async fn look_after(&self, interval: Duration) {
         loop {
             tokio::time::sleep(interval).await;
@@ -40,13 +40,13 @@ impl Crew {
         }
     }
 
-    /// Starts those again that have ended; how many.
+    /// Restarts workers that have ended and returns their number.
     pub(crate) fn check(&self) -> usize {
         let mut started = 0;
         for worker in self.workers.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
             if worker.task.is_finished() {
-                tracing::warn!("{} worker is started again", worker.name);
-                worker.task = tokio::spawn(told(worker.name, (worker.begin)()));
+                tracing::warn!("restarting the {} worker", worker.name);
+                worker.task = tokio::spawn(run_logged(worker.name, (worker.begin)()));
                 started += 1;
             }
         }
@@ -63,8 +63,8 @@ impl Drop for Crew {
     }
 }
 
-/// Does the work of a worker, and says when that ends, however it does.
-async fn told(name: &'static str, work: Work) {
+/// Runs a worker and logs its end: a return, a panic or an abort.
+async fn run_logged(name: &'static str, work: Work) {
     struct End(&'static str);
     impl Drop for End {
         fn drop(&mut self) {
@@ -83,29 +83,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_that_has_ended_is_started_again_and_one_that_works_is_not() {
+    fn ended_workers_are_restarted_and_running_ones_are_not() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
             let crew = Crew::new();
             let begun = Arc::new(AtomicUsize::new(0));
-            let (count, works) = (Arc::clone(&begun), Arc::new(tokio::sync::Notify::new()));
-            let told = Arc::clone(&works);
+            let (count, running) = (Arc::clone(&begun), Arc::new(tokio::sync::Notify::new()));
+            let notify = Arc::clone(&running);
             crew.start("cleanup", move || {
-                let (count, told) = (Arc::clone(&count), Arc::clone(&told));
+                let (count, notify) = (Arc::clone(&count), Arc::clone(&notify));
                 Box::pin(async move {
-                    assert!(count.fetch_add(1, Ordering::SeqCst) > 0, "the first one ends with a panic");
-                    told.notify_one();
+                    assert!(count.fetch_add(1, Ordering::SeqCst) > 0, "the first worker panics");
+                    notify.notify_one();
                     std::future::pending::<()>().await;
                 })
             });
             crew.start("reaper", || Box::pin(std::future::pending()));
-            let looking = crew.look_after(Duration::from_millis(1));
+            let supervision = crew.look_after(Duration::from_millis(1));
             tokio::select! {
-                () = looking => {}
-                () = works.notified() => {}
+                () = supervision => {}
+                () = running.notified() => {}
             }
             assert_eq!(begun.load(Ordering::SeqCst), 2);
-            assert_eq!(crew.check(), 0, "both work");
+            assert_eq!(crew.check(), 0, "both are running");
         });
     }
 }

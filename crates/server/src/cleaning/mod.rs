@@ -1,4 +1,4 @@
-//! Removes what nobody needs any more, now and then: who does it, what it does, and who hears of it.
+//! Periodic clean-up of stale resources: its workers, their tasks, and the observer of containers.
 
 mod crew;
 mod observer;

@@ -1,4 +1,4 @@
-//! Hears what happens to containers: counts it, says it, and tells those who listen.
+//! Observes the container pool: updates metrics, writes log lines and publishes events.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,7 +9,7 @@ use menace_sandbox::docker::{PoolEvent, PoolObserver};
 use crate::metrics::Metrics;
 use crate::sandboxes::{Happenings, Records};
 
-/// Whoever has the containers of the service.
+/// Observer of the containers of the service.
 pub(crate) struct Observer {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) happenings: Arc<Happenings>,
@@ -23,22 +23,22 @@ impl PoolObserver for Observer {
             PoolEvent::Created { .. } | PoolEvent::Waiting { .. } => {}
             PoolEvent::CreationFailed { image, failures, consecutive, backoff, problem, .. } => {
                 let text = format!(
-                    "a container of image {image} could not be made ({failures} times, {consecutive} in a row): {problem}"
+                    "failed to create a container of image {image} ({failures} failures, {consecutive} consecutive): {problem}"
                 );
-                tracing::warn!("{text}; the next attempt is in {backoff:?}");
+                tracing::warn!("{text}; retrying in {backoff:?}");
                 self.happenings.tell("container.creation_failed", "", None, Some(text));
             }
             PoolEvent::LimitReached => {
-                tracing::warn!("a sandbox was refused, because there are too many containers");
+                tracing::warn!("rejected a sandbox: container limit reached");
             }
             PoolEvent::Removed { why, name } => tracing::info!("removed {name}: {why:?}"),
             PoolEvent::RemovalFailed { name, attempts, is_alert, problem } => {
-                tracing::warn!("{name} could not be removed (attempt {attempts}): {problem}");
+                tracing::warn!("failed to remove {name} (attempt {attempts}): {problem}");
                 if is_alert {
                     self.happenings.tell("container.removal_failed", &name, None, Some(problem));
                 }
             }
-            PoolEvent::ForceKilled { name } => tracing::warn!("{name} was killed to be removed"),
+            PoolEvent::ForceKilled { name } => tracing::warn!("killed {name} in order to remove it"),
         }
     }
 

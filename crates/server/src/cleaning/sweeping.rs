@@ -1,4 +1,4 @@
-//! What workers do: sweep what waits, reap what nobody knows, purge what virtual machines left.
+//! Tasks of the clean-up workers: sweep idle containers, reap stale containers, purge stale overlays of virtual machines.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,26 +10,26 @@ use super::crew::Crew;
 use crate::metrics::Worker;
 use crate::sandboxes::{BackendName, Sandboxes};
 
-/// How it is cleaned up.
+/// Configuration of the clean-up.
 #[derive(Debug, Clone)]
 pub struct Cleaning {
-    /// How long between two sweeps.
+    /// Interval between two sweeps.
     pub interval: Duration,
-    /// How often it is looked whether workers are alive.
+    /// Interval between two checks that the workers are running.
     pub check: Duration,
-    /// Backends that are started at once, because something may be left of an earlier process.
+    /// Backends to start immediately, because an earlier process may have left stale resources.
     pub at_start: Vec<BackendName>,
-    /// Where virtual machines write.
+    /// Overlays of virtual machines.
     pub overlays: Option<Overlays>,
 }
 
 impl Cleaning {
-    /// Starts those who clean up, and removes what virtual machines left before.
+    /// Removes stale overlays and starts the clean-up workers.
     pub(crate) fn begin(self, sandboxes: &Arc<Sandboxes>) -> Crew {
         self.purge_overlays(sandboxes, true);
         let crew = Crew::new();
-        let (cleaning, all) = (self.clone(), Arc::clone(sandboxes));
-        crew.start(Worker::Cleanup.name(), move || Box::pin(cleaning.clone().sweep(Arc::clone(&all))));
+        let (options, all) = (self.clone(), Arc::clone(sandboxes));
+        crew.start(Worker::Cleanup.name(), move || Box::pin(options.clone().sweep(Arc::clone(&all))));
         let all = Arc::clone(sandboxes);
         crew.start(Worker::Reaper.name(), move || Box::pin(self.clone().reap(Arc::clone(&all))));
         crew
@@ -40,7 +40,7 @@ impl Cleaning {
             tokio::time::sleep(self.interval).await;
             let began = Instant::now();
             for backend in sandboxes.backends.started().await {
-                note(&sandboxes, Worker::Cleanup, backend.sweep().await);
+                record_failure(&sandboxes, Worker::Cleanup, backend.sweep().await);
             }
             sandboxes.end_too_large().await;
             self.purge_overlays(&sandboxes, false);
@@ -53,7 +53,7 @@ impl Cleaning {
             tokio::time::sleep(self.interval).await;
             let began = Instant::now();
             for backend in sandboxes.backends.started().await {
-                note(&sandboxes, Worker::Reaper, backend.reap().await);
+                record_failure(&sandboxes, Worker::Reaper, backend.reap().await);
             }
             sandboxes.metrics.cleaning.swept(Worker::Reaper, began.elapsed());
         }
@@ -65,20 +65,20 @@ impl Cleaning {
             Ok(done) => {
                 sandboxes.metrics.cleaning.overlays(is_start, done.removed.len(), done.failed.len());
                 for (path, problem) in done.failed {
-                    tracing::warn!("overlay {} could not be removed: {problem}", path.display());
+                    tracing::warn!("failed to remove overlay {}: {problem}", path.display());
                 }
             }
             Err(error) => {
                 sandboxes.metrics.cleaning.failed();
-                tracing::warn!("overlays could not be looked through: {error}");
+                tracing::warn!("failed to list overlays: {error}");
             }
         }
     }
 }
 
-fn note(sandboxes: &Sandboxes, worker: Worker, done: Result<(), SandboxError>) {
-    if let Err(error) = done {
+fn record_failure(sandboxes: &Sandboxes, worker: Worker, result: Result<(), SandboxError>) {
+    if let Err(error) = result {
         sandboxes.metrics.cleaning.failed();
-        tracing::warn!("{} worker could not do all of its work: {error}", worker.name());
+        tracing::warn!("{} worker failed: {error}", worker.name());
     }
 }

@@ -1,4 +1,4 @@
-//! The files of the page itself, which are part of the binary.
+//! Static files of the dashboard, embedded in the binary.
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
@@ -6,16 +6,16 @@ use axum::response::{IntoResponse, Response};
 
 include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-/// Names below `/assets/` have a hash of their content, so that they never change.
+/// Caching of files below `/assets/`, whose names contain a hash of their content.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// The file at a path; `/` is the page.
+/// Finds the file at a path; `/` is the index page.
 pub(super) fn find(path: &str) -> Option<(&'static str, &'static [u8])> {
     let path = if path == "/" { "/index.html" } else { path };
     FILES.iter().find(|(name, _)| *name == path).copied()
 }
 
-/// The answer with the file at a path.
+/// Response with the file at a path.
 pub(super) fn answer(path: &str) -> Response {
     let Some((name, content)) = find(path) else { return StatusCode::NOT_FOUND.into_response() };
     let caching = if name.starts_with("/assets/") { FOREVER } else { "no-cache" };
@@ -41,14 +41,14 @@ mod tests {
 
     use super::*;
 
-    /// What all files take when they are compressed, as everybody measures pages.
+    /// Compressed size, the usual measure of page weight.
     fn compressed(content: &[u8]) -> usize {
         let mut gzip = Command::new("gzip")
             .arg("-9c")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .expect("gzip is on every Debian");
+            .expect("gzip is part of every Debian installation");
         let mut stdin = gzip.stdin.take().unwrap();
         std::thread::scope(|scope| {
             scope.spawn(move || stdin.write_all(content).unwrap());
@@ -57,13 +57,13 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_small_and_asks_nobody_else() {
+    fn the_page_is_small_and_loads_nothing_from_other_hosts() {
         let total: usize = FILES.iter().map(|(_, content)| compressed(content)).sum();
         assert!(total < 400_000, "{total} bytes");
         let (_, page) = find("/").unwrap();
         let page = String::from_utf8_lossy(page);
         assert!(!page.contains("http://") && !page.contains("https://"), "{page}");
-        // Nothing is inline, because the policy of the page forbids it.
+        // The Content-Security-Policy forbids inline styles and scripts.
         assert!(!page.contains("<style") && !page.contains("style=") && !page.contains("<script>"), "{page}");
     }
 }

@@ -1,4 +1,4 @@
-//! Calls: with what, what came of each, and where.
+//! Calls: their inputs, outcomes and source lines.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use super::place::Place;
 use super::source::Source;
 use crate::error::ApiError;
 
-/// Calls of a page if nobody says how many, and at most.
-const USUAL: u64 = 50;
-const MOST: u64 = 500;
+/// Default and maximum number of calls on a page.
+const DEFAULT_LIMIT: u64 = 50;
+const MAX_LIMIT: u64 = 500;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WhichCalls {
@@ -28,17 +28,16 @@ pub(super) struct WhichCalls {
     limit: Option<u64>,
 }
 
-/// A page of calls, in the order of the plan.
+/// One page of calls, in the order of the plan.
 pub(super) async fn list(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
     Query(which): Query<WhichCalls>,
 ) -> Result<Json<Value>, ApiError> {
     let kind = |name: String| {
-        OutcomeKind::of_name(&name)
-            .ok_or_else(|| ApiError::invalid(format!("{name:?} is no kind of outcome")))
+        OutcomeKind::of_name(&name).ok_or_else(|| ApiError::invalid(format!("unknown outcome kind {name:?}")))
     };
-    let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let limit = which.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let filter = CallFilter {
         kind: which.kind.map(kind).transpose()?,
         section: which.section,
@@ -67,7 +66,7 @@ fn summary(call: &CallRecord) -> Value {
     })
 }
 
-/// One call with everything that was seen, and the lines of the code that it was in.
+/// One call with its measurements and the source lines of its traceback.
 pub(super) async fn show(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
@@ -96,13 +95,13 @@ pub(super) async fn show(
     Ok(Json(shown))
 }
 
-/// A failure with its arguments as they would be written.
+/// A failure with its arguments in Python notation.
 pub(super) fn with_input(mut failure: Value) -> Value {
     failure["input"] = json!(input(&failure["input"]));
     failure
 }
 
-/// The arguments as they would be written in Python.
+/// Arguments in Python notation.
 fn input(stub: &Value) -> String {
     let recipe = |value: &Value| match serde_json::from_value::<Recipe>(value.clone()) {
         Ok(recipe) => recipe.to_string(),

@@ -1,4 +1,4 @@
-//! What went wrong in one cell.
+//! Failures of one cell.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use super::events::named;
 use super::place::Place;
 use crate::error::ApiError;
 
-/// Calls of a section that are looked at for the ways in which it fails.
-const MOST: u64 = 1_000;
+/// Maximum number of calls examined for failure signatures.
+const MAX_CALLS: u64 = 1_000;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct WhichCell {
@@ -24,11 +24,11 @@ pub(super) struct WhichCell {
     scenario: Option<String>,
 }
 
-/// What tells one way to fail from another: its kind, the exception, the file and the line.
+/// Failure signature: kind, exception, file and line.
 type Signature = (String, String, String, u64);
 
-/// What is known of one section, under one scenario or all: its cells with their intervals, and the ways in which it fails. One
-/// that several sections have in common is listed once in a report, with one of them as the example; here it belongs to all.
+/// Cells of one section under one scenario or all, with intervals, and its distinct failures. A failure shared by several
+/// sections is listed once in a report, with one section as the example; here it is shown for all of them.
 pub(super) async fn cell(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
@@ -42,8 +42,8 @@ pub(super) async fn cell(
     let of_scenario =
         |row: &&Value| which.scenario.as_deref().is_none_or(|scenario| row["scenario"] == scenario);
     let rows = |name: &str| report[name].as_array().into_iter().flatten();
-    let seen = signatures(store, &run.id, &which).await?;
-    let is_own = |row: &&Value| of_section(row) && of_scenario(row) || seen.contains(&of_failure(row));
+    let own = signatures(store, &run.id, &which).await?;
+    let is_own = |row: &&Value| of_section(row) && of_scenario(row) || own.contains(&of_failure(row));
     let shown = |name: &str| rows(name).filter(is_own).cloned().map(with_input).collect::<Vec<_>>();
     Ok(Json(json!({
         "version": 1,
@@ -59,14 +59,14 @@ async fn signatures(store: &Store, run: &RunId, which: &WhichCell) -> Result<BTr
     let filter = CallFilter {
         section: Some(which.section.clone()),
         scenario: which.scenario.clone(),
-        limit: MOST,
+        limit: MAX_CALLS,
         ..CallFilter::default()
     };
     let calls = store.calls(run, &filter).await?;
     Ok(calls.iter().filter(|call| call.kind.is_failure()).filter_map(of_call).collect())
 }
 
-/// Nothing if it was in no line of the repository: then it says nothing about other sections.
+/// Signature of a failing call; `None` without a frame in the repository, since such a failure is not shared with others.
 fn of_call(call: &CallRecord) -> Option<Signature> {
     let facts = &call.detail["facts"];
     let frame = facts["frames"].as_array()?.last()?;
@@ -79,7 +79,7 @@ fn of_failure(failure: &Value) -> Signature {
     (text("kind"), text("exception"), text("path"), failure["line"].as_u64().unwrap_or(0))
 }
 
-/// All failures of a run, the worst first.
+/// All failures of a run, worst first.
 pub(super) async fn failures(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,

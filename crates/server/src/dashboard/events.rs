@@ -1,4 +1,4 @@
-//! What happened, and what happens.
+//! Events of runs: list and stream.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use tokio::sync::broadcast::error::RecvError;
 use super::place::Place;
 use crate::error::ApiError;
 
-/// Events of an answer if nobody says how many, and at most.
-const USUAL: u64 = 500;
-const MOST: u64 = 5_000;
+/// Default and maximum number of events in a response.
+const DEFAULT_LIMIT: u64 = 500;
+const MAX_LIMIT: u64 = 5_000;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Which {
@@ -28,32 +28,32 @@ pub(super) struct Which {
     limit: Option<u64>,
 }
 
-/// The last events, the oldest first.
+/// The last events, oldest first.
 pub(super) async fn list(
     State(place): State<Arc<Place>>,
     Query(which): Query<Which>,
 ) -> Result<Json<Value>, ApiError> {
     let run = which.run.as_deref().map(named).transpose()?;
-    let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
+    let limit = which.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
     let events = place.store().await?.last_events(run.as_ref(), limit).await?;
     Ok(Json(json!({"version": 1, "events": events})))
 }
 
-/// What happens from now on, or since the event that somebody saw last.
+/// Streams new events, starting after `Last-Event-ID` if given.
 pub(super) async fn stream(
     State(place): State<Arc<Place>>,
     headers: HeaderMap,
 ) -> Result<Sse<impl Stream<Item = Result<Event, Infallible>>>, ApiError> {
     let store = place.store().await?;
-    // First listen, then read what was before: nothing is between the two, and what is in both is told once.
+    // Subscribe first, then read earlier events: none is missed in between, and duplicates are filtered by id.
     let receiver = place.feed.listen(store);
     let seen = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
     let before = match seen {
-        Some(seen) => store.events_after(seen, MOST).await?,
+        Some(seen) => store.events_after(seen, MAX_LIMIT).await?,
         None => Vec::new(),
     };
     let last = before.last().map_or(seen.unwrap_or(0), |event| event.id);
-    let before = iter(before.into_iter().map(|event| Ok(sent(&event))));
+    let before = iter(before.into_iter().map(|event| Ok(sse_event(&event))));
     let after = unfold((receiver, last), next);
     Ok(Sse::new(before.chain(after)).keep_alive(KeepAlive::default()))
 }
@@ -64,19 +64,19 @@ async fn next(
     loop {
         match receiver.recv().await {
             Ok(event) if event.id <= last => {}
-            Ok(event) => return Some((Ok(sent(&event)), (receiver, event.id))),
-            // Whoever is too slow begins again where it was, by what it saw last.
+            Ok(event) => return Some((Ok(sse_event(&event)), (receiver, event.id))),
+            // A slow client reconnects and continues after its last event.
             Err(RecvError::Lagged(_) | RecvError::Closed) => return None,
         }
     }
 }
 
-fn sent(event: &EventRecord) -> Event {
+fn sse_event(event: &EventRecord) -> Event {
     let data = json!({"id": event.id, "run": event.run, "at_ms": event.at_ms, "kind": event.kind, "detail": event.detail});
     Event::default().event("happened").id(event.id.to_string()).data(data.to_string())
 }
 
-/// The id of a run, as callers write it.
+/// Parses the id of a run.
 pub(super) fn named(text: &str) -> Result<RunId, ApiError> {
     text.parse().map_err(|error: menace_model::ids::IdError| ApiError::invalid(error.to_string()))
 }

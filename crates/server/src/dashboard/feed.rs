@@ -1,4 +1,4 @@
-//! What happens, for all who look: the database is asked once for all of them, and only while somebody looks.
+//! Live feed of events: the database is polled once for all listeners, and only while there are any.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,12 +9,12 @@ use tokio::sync::broadcast;
 
 use super::shared::Answers;
 
-/// How often it is asked. Somebody who looks sees something at most so much later.
-const BETWEEN: Duration = Duration::from_millis(200);
-/// Events that wait for somebody who is slow.
-const WAITING: usize = 1024;
-/// Events that are read at once.
-const PAGE: u64 = 500;
+/// Polling interval, the maximum delay of an event.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Number of events buffered for a slow listener.
+const BUFFERED_EVENTS: usize = 1024;
+/// Number of events read in one query.
+const PAGE_SIZE: u64 = 500;
 
 pub(super) struct Feed {
     sender: broadcast::Sender<Arc<EventRecord>>,
@@ -23,28 +23,28 @@ pub(super) struct Feed {
 }
 
 impl Feed {
-    /// One that says of answers when they are too old.
+    /// Creates a feed that invalidates cached responses when events arrive.
     pub(super) fn new(answers: Arc<Answers>) -> Self {
-        Self { sender: broadcast::channel(WAITING).0, is_asking: Arc::default(), answers }
+        Self { sender: broadcast::channel(BUFFERED_EVENTS).0, is_asking: Arc::default(), answers }
     }
 
-    /// Whether anybody listens.
+    /// True if there are listeners.
     pub(super) fn is_followed(&self) -> bool {
         self.sender.receiver_count() > 0
     }
 
-    /// What happens from now on.
+    /// Subscribes to new events.
     pub(super) fn listen(&self, store: &Store) -> broadcast::Receiver<Arc<EventRecord>> {
         let receiver = self.sender.subscribe();
         if !self.is_asking.swap(true, Ordering::AcqRel) {
             let (is_asking, answers) = (Arc::clone(&self.is_asking), Arc::clone(&self.answers));
-            tokio::spawn(ask(store.clone(), self.sender.clone(), is_asking, answers));
+            tokio::spawn(poll(store.clone(), self.sender.clone(), is_asking, answers));
         }
         receiver
     }
 }
 
-async fn ask(
+async fn poll(
     store: Store,
     sender: broadcast::Sender<Arc<EventRecord>>,
     is_asking: Arc<AtomicBool>,
@@ -52,33 +52,33 @@ async fn ask(
 ) {
     let mut last = None;
     loop {
-        let asked = match last {
-            // Listeners read what was before by themselves.
+        let polled = match last {
+            // Listeners read earlier events themselves.
             None => store.last_events(None, 1).await,
-            Some(last) => store.events_after(last, PAGE).await,
+            Some(last) => store.events_after(last, PAGE_SIZE).await,
         };
-        match asked {
+        match polled {
             Ok(events) => {
                 let is_first = last.is_none();
                 last = Some(events.last().map_or(last.unwrap_or(0), |event| event.id));
-                // Whoever hears of it asks what is so now.
+                // A listener that receives the event will request the new state.
                 if !is_first && !events.is_empty() {
                     answers.forget();
                 }
                 for event in events.into_iter().filter(|_| !is_first) {
-                    // Nobody has to listen.
+                    // Fails if there are no listeners.
                     let _ = sender.send(Arc::new(event));
                 }
             }
-            Err(error) => tracing::warn!("events cannot be read: {error}"),
+            Err(error) => tracing::warn!("failed to read events: {error}"),
         }
         if sender.receiver_count() == 0 {
             is_asking.store(false, Ordering::Release);
-            // Somebody may have come between the two lines above, and would wait for ever.
+            // A listener that subscribed between the two lines above would otherwise never receive an event.
             if sender.receiver_count() == 0 || is_asking.swap(true, Ordering::AcqRel) {
                 return;
             }
         }
-        tokio::time::sleep(BETWEEN).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Modules: who imports whom, which belong together, which nobody needs, and how risky each is.
+//! Module graph: imports, groups, orphans and the risk of each module.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 use super::place::{Place, Repository, unavailable};
 use crate::error::ApiError;
 
-/// The modules of the repository, as it is now.
+/// Modules of the current repository.
 pub(super) async fn modules(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    // Without one nothing is known of ROI; one that cannot be read is an error.
+    // Without a history there is no ROI; an unreadable history is an error.
     let history = if place.has_history() { Some(place.history().await?) } else { None };
     let named = history.as_ref().and_then(|history| history.repository.clone());
     let root = match named {
@@ -26,16 +26,16 @@ pub(super) async fn modules(State(place): State<Arc<Place>>) -> Result<Json<Valu
     let read = tokio::task::spawn_blocking(move || reading(&path)).await;
     let read = read.map_err(|error| ApiError::internal(error.to_string()))?;
     let repository =
-        read.map_err(|problem| unavailable("no_repository", format!("{root} cannot be read: {problem}")))?;
+        read.map_err(|problem| unavailable("no_repository", format!("failed to scan {root}: {problem}")))?;
     Ok(Json(shown(&repository, &history.unwrap_or_default())))
 }
 
 async fn last_repository(place: &Place) -> Result<String, ApiError> {
     let last = place.store().await?.runs(1).await?.pop();
-    last.map(|run| run.repository).ok_or_else(|| unavailable("no_runs", "there was no run yet"))
+    last.map(|run| run.repository).ok_or_else(|| unavailable("no_runs", "no runs yet"))
 }
 
-/// Modules as nodes, imports as pairs of their numbers.
+/// Modules as nodes, imports as pairs of node numbers.
 fn shown(repository: &Repository, history: &History) -> Value {
     let Repository { inventory, groups } = repository;
     let numbers: BTreeMap<&str, usize> =
@@ -63,7 +63,7 @@ fn shown(repository: &Repository, history: &History) -> Value {
             "maintainability": module.maintainability,
             "findings": module.findings.len(),
             "roi": measured.and_then(|measured| measured.levels.last()),
-            // With robustness if a cycle measured it; what reading alone says if none did.
+            // Includes robustness if a cycle measured it; otherwise based on the static analysis alone.
             "risk": risk.or(module.risk.value),
             "risk_missing": if risk.is_some() { Vec::new() } else { module.risk.missing.clone() },
         })
@@ -78,7 +78,7 @@ fn shown(repository: &Repository, history: &History) -> Value {
     })
 }
 
-/// The last value that was measured.
+/// Last measured value.
 fn last(values: &[Option<f64>]) -> Option<f64> {
     values.iter().rev().find_map(|value| *value)
 }

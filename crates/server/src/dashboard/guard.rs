@@ -1,4 +1,4 @@
-//! A page must not be a way in: what browsers are told, and which requests are refused.
+//! Protection against attacks from other web pages: security headers and rejection of cross-origin requests.
 
 use axum::extract::Request;
 use axum::http::header::{HOST, ORIGIN};
@@ -9,10 +9,10 @@ use axum::response::{IntoResponse, Response};
 use crate::error::ApiError;
 use crate::front::is_of_this_machine;
 
-/// A header that only our own page sends: another page that wants to would have to be allowed to first.
+/// Header that only our own page sends: for other origins it requires a CORS preflight, which is not answered.
 pub(crate) const OURS: &str = "x-menace-dashboard";
 
-/// Scripts and styles come from us alone, nothing is inline, and nobody may put the page into theirs.
+/// Scripts and styles only from this origin, none inline, and no embedding into other pages.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
                       font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -25,11 +25,11 @@ const HEADERS: [(&str, &str); 6] = [
     ("cross-origin-resource-policy", "same-origin"),
 ];
 
-/// What browsers are told with every answer of the dashboard.
+/// Middleware that rejects cross-site changes and adds the security headers to every response.
 pub(super) async fn protect(request: Request, next: Next) -> Response {
     let is_change = !request.method().is_safe();
     if is_change && !request.headers().contains_key(OURS) {
-        return refused("a change has to be asked for by the page itself")
+        return forbidden("missing dashboard header")
             .hint(format!("send the header {OURS}: 1"))
             .into_response();
     }
@@ -40,18 +40,19 @@ pub(super) async fn protect(request: Request, next: Next) -> Response {
     response
 }
 
-/// Only this machine by its own name, and no page of another place: a name that leads here is not enough.
+/// Middleware that accepts only loopback host names and same-origin pages; a DNS name that resolves to this machine is
+/// rejected.
 pub(super) async fn only_this_machine(request: Request, next: Next) -> Response {
     let is_ours = {
         let text = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
         is_of_this_machine(text(HOST).unwrap_or_default(), text(ORIGIN))
     };
     if !is_ours {
-        return refused("only this machine may ask, by localhost or 127.0.0.1").into_response();
+        return forbidden("only local requests to localhost or 127.0.0.1 are allowed").into_response();
     }
     next.run(request).await
 }
 
-fn refused(message: &str) -> ApiError {
+fn forbidden(message: &str) -> ApiError {
     ApiError::new(StatusCode::FORBIDDEN, "forbidden", message)
 }

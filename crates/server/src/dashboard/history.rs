@@ -1,4 +1,4 @@
-//! What all cycles were worth, what comes next, and what is complete.
+//! ROI over all cycles, forecasts of the next ones, completed modules, synergy.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 use super::place::Place;
 use crate::error::ApiError;
 
-/// Cycles that are looked ahead.
-const AHEAD: usize = 5;
-/// Values of a moving average of synergy.
+/// Number of cycles to forecast.
+const FORECAST_CYCLES: usize = 5;
+/// Window of the moving average of synergy.
 const WINDOW: usize = 4;
 
 /// The ROI of the repository and its modules over cycles.
@@ -25,7 +25,7 @@ pub(super) async fn roi(State(place): State<Arc<Place>>) -> Result<Json<Value>, 
     let raroi = match place.metrics().await? {
         Some(metrics) => by_cycle(metrics.metric_everywhere("raroi").await?),
         None => {
-            json!({"unavailable": "there is no metrics.db, and a history has no RAROI of the repository"})
+            json!({"unavailable": "metrics.db does not exist, and the history has no RAROI of the repository"})
         }
     };
     let modules: Vec<Value> =
@@ -55,12 +55,12 @@ fn module(name: &str, tracked: &Tracked, history: &History) -> Value {
     shown
 }
 
-/// The last value and the last change, with all before them.
+/// Last value, last change and all values.
 fn ends(tracked: &Tracked) -> Value {
     json!({"roi": tracked.levels.last(), "delta": tracked.deltas.last(), "levels": tracked.levels})
 }
 
-/// The RAROI of modules in each cycle: their mean, the least and the greatest, and how many there are.
+/// RAROI of modules in each cycle: mean, minimum, maximum and number of modules.
 fn by_cycle(records: Vec<MetricRecord>) -> Value {
     let mut cycles: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
     for record in records.into_iter().filter(|record| record.scenario.is_empty()) {
@@ -76,11 +76,11 @@ fn by_cycle(records: Vec<MetricRecord>) -> Value {
     json!({"cycles": cycles.into_iter().map(of).collect::<Vec<_>>()})
 }
 
-/// What is expected of the next cycles, or why nothing is.
+/// Forecast of the next cycles, or the reason why there is none.
 pub(super) fn ahead(history: &History, metric: &str) -> Value {
     let series = history.series(metric);
     let known = history.models.get(metric).map(|known| known.model);
-    match forecast(&Question { horizon: AHEAD, known, ..Question::next(&series) }) {
+    match forecast(&Question { horizon: FORECAST_CYCLES, known, ..Question::next(&series) }) {
         Ok(forecast) => shown(&forecast),
         Err(error) => json!({"unavailable": error.to_string()}),
     }
@@ -97,7 +97,7 @@ fn shown(forecast: &Forecast) -> Value {
     })
 }
 
-/// Synergy of workflows and how much each kind of it counts.
+/// Synergy of workflows and the weight of each kind.
 pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     Ok(Json(json!({
@@ -110,7 +110,7 @@ pub(super) async fn synergy(State(place): State<Arc<Place>>) -> Result<Json<Valu
     })))
 }
 
-/// The weights of the file, or those that count without one.
+/// Weights from the file, or the defaults without one.
 pub(super) fn weights(place: &Place) -> Value {
     let shown = |weights: &SynergyWeights, is_default: bool| json!({"weights": weights.all().collect::<BTreeMap<_, _>>(), "is_default": is_default});
     let file = place.sources.data.join("synergy_weights.json");

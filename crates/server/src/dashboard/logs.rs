@@ -1,4 +1,4 @@
-//! What services say: the logs that `menace up` keeps, and the audit trail.
+//! Logs of the services of `menace up`, and the audit trail.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,35 +14,34 @@ use serde_json::{Value, json};
 use super::place::{Place, unavailable};
 use crate::error::ApiError;
 
-/// The most that is read at once, from the end if nobody says from where.
-const MOST: u64 = 256 << 10;
+/// Maximum number of bytes read at a time, by default from the end.
+const MAX_BYTES: u64 = 256 << 10;
 
 #[derive(Debug, Deserialize)]
 pub(super) struct From {
     after: Option<u64>,
 }
 
-/// Which logs there are.
+/// Names of the available logs.
 pub(super) async fn list(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
     Ok(Json(json!({"version": 1, "logs": known(&place)?.into_keys().collect::<Vec<_>>()})))
 }
 
-/// The end of a log, or what is new after a place in it: whole lines, and where the next one begins.
+/// End of a log, or its new lines after an offset: complete lines, and the offset of the next one.
 pub(super) async fn show(
     State(place): State<Arc<Place>>,
     Path(name): Path<String>,
     Query(from): Query<From>,
 ) -> Result<Json<Value>, ApiError> {
     let mut logs = known(&place)?;
-    let path = logs
-        .remove(&name)
-        .ok_or_else(|| unavailable("log_not_found", format!("there is no log {name:?}")))?;
+    let path =
+        logs.remove(&name).ok_or_else(|| unavailable("log_not_found", format!("no log named {name:?}")))?;
     let read = |error: std::io::Error| ApiError::internal(format!("{}: {error}", path.display()));
     let Part { lines, next, is_cut } = lines(&path, from.after).map_err(read)?;
     Ok(Json(json!({"version": 1, "lines": lines, "next": next, "is_cut": is_cut})))
 }
 
-/// Logs by their names. Nothing that a caller writes is a part of a path.
+/// Paths of logs by name. User input never becomes part of a path.
 fn known(place: &Place) -> Result<BTreeMap<String, PathBuf>, ApiError> {
     let mut found = BTreeMap::new();
     let audit = &place.sources.audit;
@@ -67,21 +66,21 @@ fn known(place: &Place) -> Result<BTreeMap<String, PathBuf>, ApiError> {
 struct Part {
     lines: Vec<String>,
     next: u64,
-    /// Whether something before the first line was left out.
+    /// True if content before the first line was skipped.
     is_cut: bool,
 }
 
 fn lines(path: &FilePath, after: Option<u64>) -> std::io::Result<Part> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    // One that is shorter than it was is another one: it was rotated.
-    let asked = after.filter(|after| *after <= length).unwrap_or(0);
-    let start = asked.max(length.saturating_sub(MOST));
+    // A file that became shorter was rotated.
+    let offset = after.filter(|after| *after <= length).unwrap_or(0);
+    let start = offset.max(length.saturating_sub(MAX_BYTES));
     file.seek(SeekFrom::Start(start))?;
     let mut bytes = Vec::new();
-    file.take(MOST).read_to_end(&mut bytes)?;
-    let is_cut = start > asked;
-    // A line that was cut is none, at both ends.
+    file.take(MAX_BYTES).read_to_end(&mut bytes)?;
+    let is_cut = start > offset;
+    // Incomplete lines at both ends are skipped.
     let first = if is_cut {
         bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1)
     } else {
@@ -97,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_lines_are_shown_once_and_a_new_file_begins_anew() {
+    fn complete_lines_are_shown_once_and_a_rotated_file_starts_over() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("loop.log");
         std::fs::write(&path, "one\ntwo\nhal").unwrap();

@@ -1,4 +1,4 @@
-//! Sections by scenarios: how often calls ended well.
+//! Matrix of sections by scenarios: calls and successes of each cell.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::events::named;
 use super::place::Place;
 use crate::error::ApiError;
 
-/// A list in which everything has a number, in the order in which it came.
+/// Names with numbers, in the order of insertion.
 #[derive(Default)]
 struct Numbered {
     numbers: BTreeMap<String, usize>,
@@ -31,8 +31,8 @@ impl Numbered {
     }
 }
 
-/// Cells as short as can be: ten thousand rows are a megabyte, not ten. Each is the number of its section, of its column, the
-/// calls that count, those that ended well, and the number of the reason if none counts.
+/// Cells in a compact format: ten thousand rows take one megabyte instead of ten. A cell consists of the numbers of its
+/// section and column, the calls that count, the successful ones, and the number of the reason if none counts.
 #[derive(Default)]
 struct Matrix {
     sections: Numbered,
@@ -43,9 +43,9 @@ struct Matrix {
 
 impl Matrix {
     fn add(&mut self, section: &str, column: &str, (n, well): (u64, u64), reason: Option<&str>) {
-        let place = (self.sections.of(section), self.columns.of(column));
+        let position = (self.sections.of(section), self.columns.of(column));
         let reason = reason.map(|reason| self.reasons.of(reason));
-        self.cells.push(json!([place.0, place.1, n, well, reason]));
+        self.cells.push(json!([position.0, position.1, n, well, reason]));
     }
 
     fn json(self, is_final: bool) -> Value {
@@ -60,7 +60,7 @@ impl Matrix {
     }
 }
 
-/// All cells of a run. One that goes on has those of the calls that were made.
+/// All cells of a run. An unfinished run has those of the calls made so far.
 pub(super) async fn matrix(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
@@ -98,7 +98,7 @@ fn so_far(counts: Vec<CellCount>) -> Value {
     }
     let mut matrix = Matrix::default();
     for ((section, scenario), (n, well)) in cells {
-        let reason = (n == 0).then_some("no call of it counts so far");
+        let reason = (n == 0).then_some("no call counts so far");
         matrix.add(&section, &scenario, (n, well), reason);
     }
     matrix.json(false)
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_are_short_and_void_ones_say_why() {
+    fn cells_are_compact_and_void_ones_have_a_reason() {
         let report = json!({"cells": [
             {"section": "a:f", "scenario": "normal", "severity": null, "n": 4, "ok": 2, "rejected": 1, "crash": 1, "void_reason": null},
             {"section": "a:f", "scenario": "flaky_upstream", "severity": "low", "n": 0, "void_reason": "no request was made"},
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_do_not_count_do_not_count_so_far_either() {
+    fn void_calls_and_harness_errors_do_not_count() {
         let count = |kind: &str, count| CellCount {
             section: "a:f".into(),
             scenario: "normal".into(),

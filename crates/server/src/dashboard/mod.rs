@@ -1,6 +1,7 @@
-//! What a browser is shown: runs, their cells, patches, metrics, modules, events, settings (docs/design/020).
+//! The dashboard: runs, their cells, patches, metrics, modules, events, settings (docs/design/020).
 //!
-//! It reads a data directory that others write to, and changes one thing: whether a patch counts as kept.
+//! It reads a data directory that other processes write to. Its only write operation is the decision about a patch: kept or
+//! reverted.
 
 mod assets;
 mod calls;

@@ -1,4 +1,4 @@
-//! The ledger: what was proposed, what became of it and why, and what people decide about it.
+//! The ledger: proposals, their verdicts, and decisions of users.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::place::{Place, unavailable};
 use crate::clock;
 use crate::error::ApiError;
 
-/// All patches of a run, in order, and the one that is looked at now.
+/// All patches of a run, in order, and the proposal under verification.
 pub(super) async fn list(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
@@ -22,7 +22,7 @@ pub(super) async fn list(
     let (store, run) = (place.store().await?, named(&id)?);
     let patches = store.patches(&run).await?;
     let last = store.last_events(Some(&run), 1).await?.pop();
-    // What is proposed and not judged yet is the queue: the loop looks at one proposal at a time.
+    // The queue holds the proposal without a verdict: a run verifies one proposal at a time.
     let queue: Vec<Value> =
         last.into_iter().filter(|event| event.kind == "patch:proposed").map(|event| event.detail).collect();
     let shown: Vec<Value> = patches.iter().map(summary).collect();
@@ -47,7 +47,7 @@ fn summary(patch: &PatchRecord) -> Value {
     })
 }
 
-/// Why it was rejected or taken back; nothing for what is kept.
+/// Reason why a patch was rejected or reverted; null for kept patches.
 fn reason(patch: &PatchRecord) -> Value {
     match patch.state {
         PatchState::Kept => Value::Null,
@@ -56,7 +56,7 @@ fn reason(patch: &PatchRecord) -> Value {
             let conditions = patch.verdict["conditions"].as_array();
             let failed = conditions.and_then(|all| all.iter().find(|one| one["state"] == "fails"));
             failed.map_or_else(
-                || json!("not looked at to the end"),
+                || json!("verification incomplete"),
                 |one| {
                     let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
                     json!(format!("{}: {}", text("name"), text("figure")))
@@ -66,7 +66,7 @@ fn reason(patch: &PatchRecord) -> Value {
     }
 }
 
-/// One patch with its diff, its conditions and what it cost.
+/// One patch with its diff, conditions and cost.
 pub(super) async fn show(
     State(place): State<Arc<Place>>,
     Path((run, number)): Path<(String, u64)>,
@@ -76,7 +76,7 @@ pub(super) async fn show(
     shown["cause"] = patch.detail["cause"].clone();
     shown["diff"] = patch.detail["diff"].clone();
     shown["cost"] = patch.cost;
-    // What people decided is part of the verdict, and has a place of its own here.
+    // Decisions of users are stored in the verdict and shown as a separate field.
     shown["decisions"] = patch.verdict["decisions"].clone();
     for name in ["conditions", "scenarios", "alignment", "figures", "regression", "cpu_seconds"] {
         shown[name] = patch.verdict[name].clone();
@@ -87,10 +87,10 @@ pub(super) async fn show(
 async fn found(place: &Place, run: &str, number: u64) -> Result<PatchRecord, ApiError> {
     let patches = place.store().await?.patches(&named(run)?).await?;
     let patch = patches.into_iter().find(|patch| patch.number == number);
-    patch.ok_or_else(|| unavailable("patch_not_found", format!("{run} has no patch {number}")))
+    patch.ok_or_else(|| unavailable("patch_not_found", format!("no patch {number} in run {run}")))
 }
 
-/// What somebody decides.
+/// Decision of a user about a patch.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Decision {
@@ -99,8 +99,8 @@ pub(super) struct Decision {
     reason: String,
 }
 
-/// Takes back a patch that was kept, or keeps again one that was taken back. What was rejected stays so: it was never committed,
-/// and what did not hold does not hold because somebody says so.
+/// Reverts a kept patch, or restores a reverted one. A rejected patch stays rejected: it was never committed, and a decision
+/// does not change the conditions that it failed.
 pub(super) async fn decide(
     State(place): State<Arc<Place>>,
     Path((run, number)): Path<(String, u64)>,
@@ -108,16 +108,16 @@ pub(super) async fn decide(
 ) -> Result<Json<Value>, ApiError> {
     let reason = decision.reason.trim();
     if reason.is_empty() {
-        return Err(ApiError::invalid("a decision needs a reason"));
+        return Err(ApiError::invalid("reason must not be empty"));
     }
     let mut patch = found(&place, &run, number).await?;
     match (patch.state, decision.state) {
         (PatchState::Kept, PatchState::Reverted) => patch.verdict["reverted"] = json!(reason),
         (PatchState::Reverted, PatchState::Kept) => patch.verdict["reverted"] = Value::Null,
         (now, wanted) => {
-            let message = format!("it is {}, and cannot become {}", now.name(), wanted.name());
+            let message = format!("patch is {} and cannot become {}", now.name(), wanted.name());
             return Err(ApiError::new(StatusCode::CONFLICT, "not_possible", message)
-                .hint("what was kept can be taken back, and kept again"));
+                .hint("only kept patches can be reverted, and only reverted ones restored"));
         }
     }
     patch.state = decision.state;
@@ -130,6 +130,6 @@ pub(super) async fn decide(
     place.store().await?.record_patch(&patch).await?;
     let hint = patch.commit.as_ref().filter(|_| patch.state == PatchState::Reverted);
     let hint = hint.map(|commit| format!("git revert {commit}"));
-    // The branch is the user's: what takes the commit out of it is said, not done.
+    // The branch belongs to the user, so the command that reverts the commit is only suggested.
     Ok(Json(json!({"version": 1, "state": patch.state, "hint": hint})))
 }

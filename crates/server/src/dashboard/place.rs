@@ -1,4 +1,4 @@
-//! The data directory that is shown: its database, its history, its other files.
+//! The data directory shown by the dashboard: its database, its history and its other files.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,48 +15,48 @@ use super::feed::Feed;
 use super::shared::Answers;
 use crate::error::ApiError;
 
-/// Where values of cycles are, beside the database.
+/// Database with the metrics of cycles.
 const METRICS: &str = "sqlite:///metrics.db";
 
-/// A repository as it is now.
+/// Current state of a repository.
 #[derive(Debug, Clone)]
 pub struct Repository {
-    /// What is in it.
+    /// Inventory of the repository.
     pub inventory: Inventory,
-    /// Modules that belong together: names of groups with their paths.
+    /// Groups of modules: name and paths.
     pub groups: Vec<(String, Vec<String>)>,
 }
 
-/// Reads a repository, which is nothing that a server does by itself.
+/// Function that scans a repository; provided by the caller, since this crate does not depend on the analysis.
 pub type Reading = Arc<dyn Fn(&Path) -> Result<Repository, String> + Send + Sync>;
 
-/// Where everything comes from.
+/// Data sources of the dashboard.
 #[derive(Clone)]
 pub struct Sources {
     /// The data directory.
     pub data: PathBuf,
-    /// The address of the database; a relative one is in the data directory.
+    /// URL of the database; a relative path is resolved in the data directory.
     pub database: String,
     /// The audit trail.
     pub audit: PathBuf,
-    /// A history that is elsewhere.
+    /// Path of a history outside the data directory.
     pub history: Option<PathBuf>,
     /// All settings with their sources, secrets masked.
     pub settings: Value,
-    /// Who reads repositories.
+    /// Scans repositories.
     pub reading: Reading,
-    /// Whether sandboxes are served at the same address.
+    /// True if sandboxes are served at the same address.
     pub has_sandboxes: bool,
 }
 
-/// The sources, opened as they are needed: a run may begin after the dashboard did.
+/// The sources, opened on demand because a run may start after the dashboard.
 pub(super) struct Place {
     pub(super) sources: Sources,
     pub(super) feed: Feed,
     pub(super) answers: Arc<Answers>,
     store: OnceCell<Store>,
     metrics: OnceCell<Store>,
-    /// The run that was asked for last, if it had ended: its report can have megabytes, and a page asks about it often.
+    /// Last requested run, if finished: its report can have megabytes, and a page requests it often.
     last: Mutex<Option<Arc<Run>>>,
 }
 
@@ -73,7 +73,7 @@ impl Place {
         let store = self.store().await?;
         let now = store.run_without_report(id).await?;
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        // A report is written once more after its run has ended, with what it is worth, and then the end is another.
+        // The report is written again after the run has ended, with its ROI, and the end time changes then.
         if let Some(last) =
             last.filter(|last| last.id == *id && last.ended_ms == now.ended_ms && last.state == now.state)
         {
@@ -86,21 +86,21 @@ impl Place {
         Ok(run)
     }
 
-    /// The database, if there is one: who looks makes none.
+    /// The database. It is opened only if it exists; the dashboard does not create one.
     pub(super) async fn store(&self) -> Result<&Store, ApiError> {
         let Sources { data, database, .. } = &self.sources;
         if self.store.get().is_none() && !Store::is_there(database, data) {
             let message = format!("{} has no runs yet", data.display());
             return Err(unavailable("no_runs", message)
-                .hint("menace auto REPO or menace run REPO makes one; --data-dir shows another directory"));
+                .hint("start one with 'menace auto REPO' or 'menace run REPO', or choose another directory with --data-dir"));
         }
         Ok(self.store.get_or_try_init(|| Store::open(database, data)).await?)
     }
 
-    /// The values of cycles, if there are any.
+    /// Database with the metrics of cycles, if it exists.
     pub(super) async fn metrics(&self) -> Result<Option<&Store>, ApiError> {
         let data = &self.sources.data;
-        // A history that is elsewhere has nothing to do with what is measured here.
+        // A history outside the data directory does not belong to the metrics in it.
         if self.sources.history.is_some() || !Store::is_there(METRICS, data) {
             return Ok(None);
         }
@@ -112,16 +112,16 @@ impl Place {
         self.sources.history.clone().unwrap_or_else(usual)
     }
 
-    /// Whether there is a history, readable or not.
+    /// True if the history file exists, readable or not.
     pub(super) fn has_history(&self) -> bool {
         self.history_path().exists()
     }
 
-    /// All cycles, as they are now. A history of synergy alone has no cycles.
+    /// Current history of all cycles. A synergy database alone has no cycles.
     pub(super) async fn history(&self) -> Result<History, ApiError> {
         let path = self.history_path();
         if path.extension().is_some_and(|ending| ending == "db") {
-            let missing = || unavailable("no_history", format!("there is no file {}", path.display()));
+            let missing = || unavailable("no_history", format!("{} does not exist", path.display()));
             let opened = SynergyHistory::look(&path).await?.ok_or_else(missing)?;
             let records = opened.after(0).await?.into_iter();
             return Ok(History {
@@ -132,24 +132,24 @@ impl Place {
         let text = std::fs::read_to_string(&path).map_err(|error| {
             let message = match error.kind() {
                 std::io::ErrorKind::NotFound => {
-                    format!("no cycle has ended, so there is no {}", path.display())
+                    format!("no cycle has finished yet: {} does not exist", path.display())
                 }
                 _ => format!("{}: {error}", path.display()),
             };
             unavailable("no_history", message)
-                .hint("the first cycle that ends writes it: menace run REPO or menace auto REPO")
+                .hint("run a cycle with 'menace run REPO' or 'menace auto REPO'")
         })?;
         read(&text).map_err(|error| unavailable("no_history", format!("{}: {error}", path.display())))
     }
 
-    /// A file of JSON in the data directory, if there is one.
+    /// JSON file in the data directory, if it exists.
     pub(super) fn file(&self, name: &str) -> Result<Option<Value>, ApiError> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         let value = serde_json::from_str(&text).map_err(|error| self.unreadable(name, &error.to_string()))?;
         Ok(Some(value))
     }
 
-    /// The lines of a file of JSON lines; none if there is no file. A last one that was not written to its end is left out.
+    /// Lines of a JSON lines file; empty if it does not exist. An incomplete last line is skipped.
     pub(super) fn lines(&self, name: &str) -> Result<Vec<Value>, ApiError> {
         let text = self.text(name)?.unwrap_or_default();
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -172,7 +172,7 @@ impl Place {
     }
 }
 
-/// Something that is not there, and why.
+/// Error for data that does not exist, with the reason.
 pub(super) fn unavailable(code: &str, message: impl Into<String>) -> ApiError {
     ApiError::new(StatusCode::NOT_FOUND, code, message)
 }

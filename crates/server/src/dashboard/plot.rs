@@ -1,4 +1,4 @@
-//! Lines over cycles as a picture: SVG, and pixels for those who cannot show that.
+//! Line plots over cycles, as SVG and PNG.
 
 use std::fmt::Write as _;
 
@@ -6,12 +6,12 @@ use font8x8::UnicodeFonts;
 
 const WIDTH: usize = 720;
 const HEIGHT: usize = 320;
-/// What is left free around the lines, for words and numbers.
+/// Margins for labels.
 const LEFT: f64 = 64.0;
 const RIGHT: f64 = 16.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 32.0;
-/// Pixels of a character.
+/// Width of a character in pixels.
 const CHARACTER: usize = 8;
 
 type Colour = [u8; 3];
@@ -19,21 +19,21 @@ const PAPER: Colour = [255, 255, 255];
 const INK: Colour = [32, 32, 32];
 const GRID: Colour = [221, 221, 221];
 
-/// One line. Where nothing was measured it has a gap.
+/// One line, with gaps where values are missing.
 pub(super) struct Line {
     pub(super) name: String,
     pub(super) values: Vec<Option<f64>>,
     pub(super) colour: Colour,
 }
 
-/// Some lines over the same cycles.
+/// Lines over the same cycles.
 pub(super) struct Plot {
     pub(super) title: String,
     pub(super) lines: Vec<Line>,
 }
 
 impl Plot {
-    /// The least and the greatest value, a little apart if they are the same.
+    /// Minimum and maximum, widened if they are equal.
     fn range(&self) -> (f64, f64) {
         let values = self.lines.iter().flat_map(|line| line.values.iter().flatten());
         let (least, most) =
@@ -45,8 +45,8 @@ impl Plot {
         }
     }
 
-    /// Where a value of a cycle is.
-    fn place(&self, at: usize, value: f64) -> (f64, f64) {
+    /// Coordinates of a value.
+    fn coordinates(&self, at: usize, value: f64) -> (f64, f64) {
         let (least, most) = self.range();
         let cycles = self.lines.iter().map(|line| line.values.len()).max().unwrap_or(1).max(2) - 1;
         let x = LEFT + at as f64 / cycles as f64 * (WIDTH as f64 - LEFT - RIGHT);
@@ -56,10 +56,10 @@ impl Plot {
 
     fn points(&self, line: &Line) -> Vec<(usize, (f64, f64))> {
         let known = line.values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
-        known.map(|(at, value)| (at, self.place(at, value))).collect()
+        known.map(|(at, value)| (at, self.coordinates(at, value))).collect()
     }
 
-    /// Values at which there is a line across.
+    /// Values of the horizontal grid lines.
     fn marks(&self) -> Vec<f64> {
         let (least, most) = self.range();
         (0..=4).map(|step| least + (most - least) * f64::from(step) / 4.0).collect()
@@ -73,7 +73,7 @@ impl Plot {
             escaped(&self.title)
         );
         for mark in self.marks() {
-            let (_, y) = self.place(0, mark);
+            let (_, y) = self.coordinates(0, mark);
             let _ = writeln!(
                 text,
                 "<line x1=\"{LEFT}\" y1=\"{y:.1}\" x2=\"{}\" y2=\"{y:.1}\" stroke=\"{}\"/><text x=\"8\" y=\"{:.1}\">{mark:.3}</text>",
@@ -115,7 +115,7 @@ impl Plot {
         let mut canvas = Canvas(PAPER.repeat(WIDTH * HEIGHT));
         canvas.write((LEFT, 12.0), &self.title, INK);
         for mark in self.marks() {
-            let (_, y) = self.place(0, mark);
+            let (_, y) = self.coordinates(0, mark);
             canvas.line((LEFT, y), (WIDTH as f64 - RIGHT, y), GRID, 0);
             canvas.write((8.0, y - 4.0), &format!("{mark:.3}"), INK);
         }
@@ -124,8 +124,8 @@ impl Plot {
             for pair in points.windows(2).filter(|pair| pair[1].0 == pair[0].0 + 1) {
                 canvas.line(pair[0].1, pair[1].1, line.colour, 1);
             }
-            for (_, place) in points {
-                canvas.line(place, place, line.colour, 2);
+            for (_, point) in points {
+                canvas.line(point, point, line.colour, 2);
             }
             canvas.write(((WIDTH - 180 + number * 80) as f64, 12.0), &line.name, line.colour);
         }
@@ -141,14 +141,14 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Pixels, row by row.
+/// RGB pixels, row by row.
 struct Canvas(Vec<u8>);
 
 impl Canvas {
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "what is outside is left out first"
+        reason = "points outside the canvas are skipped first"
     )]
     fn dot(&mut self, x: f64, y: f64, colour: Colour) {
         let is_inside = x >= 0.0 && y >= 0.0 && x < WIDTH as f64 && y < HEIGHT as f64;
@@ -158,7 +158,7 @@ impl Canvas {
         }
     }
 
-    /// A line, so many pixels wider on each side.
+    /// Draws a line that extends `wider` pixels to each side.
     fn line(&mut self, from: (f64, f64), to: (f64, f64), colour: Colour, wider: i32) {
         let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs()).ceil().max(1.0);
         let mut step = 0.0;
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_a_gap_and_names_are_text() {
+    fn gaps_are_not_drawn_and_names_are_escaped() {
         let svg = plot(vec![Some(0.1), Some(0.5), None, Some(0.4)]).svg();
         assert_eq!(svg.matches("stroke-width").count(), 1);
         assert_eq!(svg.matches("<circle").count(), 3);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_have_the_colour_of_the_line_where_it_is() {
+    fn lines_are_drawn_in_their_colour() {
         let plot = plot(vec![Some(0.0), Some(1.0)]);
         let bytes = plot.png().unwrap();
         let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
@@ -223,7 +223,7 @@ mod tests {
         reader.next_frame(&mut pixels).unwrap();
         let count = pixels.chunks(3).filter(|pixel| *pixel == [200, 0, 0]).count();
         assert!(count > 1_000, "{count}");
-        // One value, or the same all the time, is drawn too.
+        // A single value or a constant line can be drawn, too.
         for values in [vec![Some(0.3)], vec![Some(0.3), Some(0.3)], vec![]] {
             assert!(
                 Plot { title: String::new(), lines: vec![Line { name: String::new(), values, colour: INK }] }

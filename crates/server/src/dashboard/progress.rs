@@ -1,4 +1,4 @@
-//! How far a run is: its stage, what it has spent, and how long it will still take, where that is known.
+//! Progress of a run: its stage, budget and remaining time, where known.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -8,23 +8,23 @@ use serde_json::{Value, json};
 
 use super::runs::kind;
 
-/// A loop says every two seconds how long it has run. One that has not said so for so long is dead.
-const SILENCE: Duration = Duration::from_secs(10);
-/// So many calls have to be made before they say how long the others will take.
-const ENOUGH: u64 = 20;
+/// A run writes its elapsed time every two seconds. After this time without a write it counts as dead.
+const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Number of calls needed to estimate the remaining time.
+const MIN_CALLS: u64 = 20;
 
-/// What is known now.
+/// Inputs of the progress of a run.
 pub(super) struct Now<'a> {
     pub(super) at_ms: i64,
     pub(super) last_event: Option<&'a EventRecord>,
-    /// The run of its calls: of the last cycle, or itself.
+    /// Run that owns the calls: that of the last cycle, or the run itself.
     pub(super) calls: &'a Run,
-    /// The file in which a loop says how long it has run.
+    /// File with the elapsed time of a run.
     pub(super) clock: PathBuf,
     pub(super) patches: &'a [PatchRecord],
 }
 
-/// How far a run is.
+/// Progress of a run.
 pub(super) fn progress(run: &Run, now: &Now<'_>) -> Value {
     json!({
         "stage": stage(run, now.last_event),
@@ -35,31 +35,31 @@ pub(super) fn progress(run: &Run, now: &Now<'_>) -> Value {
     })
 }
 
-/// What it does, by the last thing that happened.
+/// Stage of a run, derived from its last event.
 fn stage(run: &Run, last: Option<&EventRecord>) -> Value {
     let detail = |name: &str| last.map_or("", |event| event.detail[name].as_str().unwrap_or_default());
     let (name, text) = match (run.state, last.map(|event| event.kind.as_str())) {
         (RunState::Finished, _) => ("ended", detail("reason").to_owned()),
         (RunState::Interrupted, _) if kind(run) == "auto" => {
-            ("interrupted", format!("menace auto --recover {} goes on", run.id))
+            ("interrupted", format!("resume with 'menace auto --recover {}'", run.id))
         }
-        (RunState::Interrupted, _) => ("interrupted", format!("menace run --resume {} goes on", run.id)),
+        (RunState::Interrupted, _) => {
+            ("interrupted", format!("resume with 'menace run --resume {}'", run.id))
+        }
         (RunState::Running, None) if kind(run) == "auto" => {
-            ("preparing", "reads the code, runs its tests".to_owned())
+            ("preparing", "scanning the code and running its tests".to_owned())
         }
-        (RunState::Running, None | Some("cycle:began")) => ("measuring", "calls every function".to_owned()),
+        (RunState::Running, None | Some("cycle:began")) => ("measuring", "calling every function".to_owned()),
         (RunState::Running, Some("patch:proposed")) => {
             ("proving", format!("{}: {}", detail("section"), detail("why")))
         }
-        (RunState::Running, Some("cycle:ended")) => {
-            ("deciding", "whether another cycle is worth it".to_owned())
-        }
-        (RunState::Running, Some(_)) => ("proposing", "looks for the next change".to_owned()),
+        (RunState::Running, Some("cycle:ended")) => ("deciding", "checking for convergence".to_owned()),
+        (RunState::Running, Some(_)) => ("proposing", "waiting for the next proposal".to_owned()),
     };
     json!({"name": name, "text": text})
 }
 
-/// Whether its process is there: true, false, or null if nothing says so.
+/// True if the process of the run is alive, false if not, null if unknown.
 fn alive(run: &Run, clock: &Path) -> Value {
     if run.state != RunState::Running {
         return json!(false);
@@ -67,21 +67,21 @@ fn alive(run: &Run, clock: &Path) -> Value {
     let age = std::fs::metadata(clock)
         .and_then(|file| file.modified())
         .ok()
-        .map(|said| SystemTime::now().duration_since(said).unwrap_or_default());
-    age.map_or(Value::Null, |age| json!(age < SILENCE))
+        .map(|written| SystemTime::now().duration_since(written).unwrap_or_default());
+    age.map_or(Value::Null, |age| json!(age < HEARTBEAT_TIMEOUT))
 }
 
-/// What it may spend and has spent. What nobody counted is null.
+/// Budget limits and spending. Values that were not measured are null.
 fn budget(run: &Run, now: &Now<'_>) -> Value {
     let limits = &run.options["limits"];
-    let said = std::fs::read_to_string(&now.clock).ok().and_then(|text| text.trim().parse::<f64>().ok());
+    let recorded = std::fs::read_to_string(&now.clock).ok().and_then(|text| text.trim().parse::<f64>().ok());
     let whole = run.ended_ms.map(|ended| (ended - run.began_ms) as f64 / 1e3);
     let so_far = || (run.state == RunState::Running).then(|| (now.at_ms - run.began_ms) as f64 / 1e3);
-    // The sum of nothing would be −0.
+    // `sum()` of an empty iterator would be −0.
     let spent =
         |name: &str| now.patches.iter().try_fold(0.0, |sum, patch| Some(sum + patch.cost[name].as_f64()?));
     json!({
-        "seconds": said.or(whole).or_else(so_far),
+        "seconds": recorded.or(whole).or_else(so_far),
         "max_seconds": limits["seconds"],
         "tokens": spent("tokens"),
         "max_tokens": limits["tokens"],
@@ -93,23 +93,23 @@ fn budget(run: &Run, now: &Now<'_>) -> Value {
     })
 }
 
-/// How long the calls that are left will take, if they take as long as those that were made.
+/// Remaining time, extrapolated from the calls made so far.
 pub(super) fn time_left(calls: &Run, made: u64, at_ms: i64) -> Value {
     let because = |reason: &str| json!({"seconds": null, "because": reason});
     match calls.state {
         RunState::Running => {}
-        RunState::Interrupted => return because("nobody goes on with it now"),
-        RunState::Finished => return because("all calls of this cycle were made"),
+        RunState::Interrupted => return because("the run is interrupted"),
+        RunState::Finished => return because("all calls of this cycle are done"),
     }
     if calls.planned == 0 {
-        return because("the calls are not planned yet");
+        return because("calls are not planned yet");
     }
-    if made < ENOUGH {
-        return because("too few calls were made to know");
+    if made < MIN_CALLS {
+        return because("too few calls for an estimate");
     }
     let left = calls.planned.saturating_sub(made);
     if left == 0 {
-        return because("failures are made again and made smaller; nobody knows how long that takes");
+        return because("failures are being rerun and shrunk; the duration is unknown");
     }
     let each = (at_ms - calls.began_ms).max(0) as f64 / 1e3 / made as f64;
     json!({"seconds": left as f64 * each, "because": null})
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_that_is_left_is_known_or_said_to_be_unknown() {
+    fn remaining_time_is_estimated_only_while_calls_are_made() {
         let left = |state, planned, made| time_left(&run(state, planned), made, 15_000)["seconds"].as_f64();
         // 100 calls in five seconds, and 300 to come.
         assert_eq!(left(RunState::Running, 400, 100), Some(15.0));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_stage_follows_from_what_happened_last() {
+    fn the_stage_follows_from_the_last_event() {
         let event = |kind: &str, detail: Value| EventRecord {
             id: 1,
             run: String::new(),
@@ -163,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_says_nothing_is_not_said_to_be_alive() {
+    fn a_run_without_heartbeat_is_not_alive() {
         let directory = tempfile::tempdir().unwrap();
         let clock = directory.path().join("elapsed");
         assert_eq!(alive(&run(RunState::Running, 1), &clock), Value::Null);
         std::fs::write(&clock, "41.5\n").unwrap();
         assert_eq!(alive(&run(RunState::Running, 1), &clock), json!(true));
-        let old = SystemTime::now() - 2 * SILENCE;
+        let old = SystemTime::now() - 2 * HEARTBEAT_TIMEOUT;
         std::fs::File::options().write(true).open(&clock).unwrap().set_modified(old).unwrap();
         assert_eq!(alive(&run(RunState::Running, 1), &clock), json!(false));
         let run = run(RunState::Running, 1);

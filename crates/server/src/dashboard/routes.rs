@@ -1,4 +1,4 @@
-//! What is where.
+//! Routes of the dashboard.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::{
 use crate::error::ApiError;
 use crate::exporter::{Collect, Figures, answer};
 
-/// Where our own requests are, beside those of sandboxes.
+/// Path prefix of the dashboard's API.
 const DATA: &str = "/api/dashboard";
 
 /// The dashboard of a data directory.
@@ -28,13 +28,13 @@ pub struct Dashboard {
 }
 
 impl Dashboard {
-    /// Of these sources.
+    /// Creates the dashboard of these sources.
     pub fn new(sources: Sources) -> Self {
         let figures = Arc::new(Figures::new(sources.data.clone(), sources.database.clone()));
-        let asked = Arc::clone(&figures);
+        let scraped = Arc::clone(&figures);
         let place = Arc::new(Place::new(sources));
         let router = Router::new()
-            .route("/metrics", get(move || async move { answer(&*asked).await }))
+            .route("/metrics", get(move || async move { answer(&*scraped).await }))
             .nest(DATA, data().layer(from_fn_with_state(Arc::clone(&place.answers), shared::share)))
             .route("/roi", get(seeds::roi))
             .route("/roi_data", get(seeds::roi_data))
@@ -47,17 +47,17 @@ impl Dashboard {
         Self { router, figures, place }
     }
 
-    /// What is known of the data directory, as Prometheus reads it.
+    /// Metrics of the data directory in the Prometheus text format.
     pub(crate) async fn figures(&self) -> Result<String, String> {
         self.figures.text().await
     }
 
-    /// Whether somebody looks now.
+    /// True if a client follows the event stream.
     pub fn is_followed(&self) -> bool {
         self.place.feed.is_followed()
     }
 
-    /// Answers a request that was let in.
+    /// Handles an authenticated request.
     pub async fn answer(&self, request: Request) -> Response {
         use tower::ServiceExt;
         match self.router.clone().oneshot(request).await {
@@ -66,7 +66,7 @@ impl Dashboard {
         }
     }
 
-    /// The routes, for a server of this machine alone.
+    /// Router that accepts only local requests.
     pub(super) fn for_this_machine(self) -> Router {
         self.router.layer(from_fn(guard::only_this_machine))
     }
@@ -96,23 +96,23 @@ fn data() -> Router<Arc<Place>> {
         .route("/logs/{name}", get(logs::show))
         .route("/events", get(events::list))
         .route("/events/stream", get(events::stream))
-        .fallback(nothing_there)
+        .fallback(not_found)
 }
 
 async fn page(uri: Uri) -> Response {
     assets::answer(uri.path())
 }
 
-async fn nothing_there(uri: Uri) -> impl IntoResponse {
-    ApiError::new(StatusCode::NOT_FOUND, "not_found", format!("there is nothing at {}", uri.path()))
+async fn not_found(uri: Uri) -> impl IntoResponse {
+    ApiError::new(StatusCode::NOT_FOUND, "not_found", format!("no resource at {}", uri.path()))
 }
 
-/// Whether a path is a file of the page itself, which has no secrets.
+/// True if a path is a static file of the dashboard, which contains no secrets.
 pub fn is_page(path: &str) -> bool {
     assets::find(path).is_some()
 }
 
-/// Whether the dashboard answers for a path, and not who holds sandboxes.
+/// True if the dashboard serves a path, false if the sandbox daemon does.
 pub fn is_ours(path: &str) -> bool {
     let below = |start: &str| path.strip_prefix(start).is_some_and(|rest| rest.starts_with('/'));
     is_page(path)

@@ -1,4 +1,4 @@
-//! Runs: which there are, and how far one is.
+//! Runs: list, details and progress.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use super::progress::{Now, progress, time_left};
 use crate::clock;
 use crate::error::ApiError;
 
-/// Runs that are listed.
-const MOST: u64 = 200;
+/// Maximum number of listed runs.
+const MAX_RUNS: u64 = 200;
 
-/// What is shown, what is not, and why.
+/// Version, data directory, and the parts of the dashboard that are unavailable with their reasons.
 pub(super) async fn about(State(place): State<Arc<Place>>) -> Json<Value> {
     let sources = &place.sources;
     let runs = place.store().await.err().map(|error| error.message().to_owned());
     let history = place.history().await.err().map(|error| error.message().to_owned());
-    let sandboxes = (!sources.has_sandboxes)
-        .then_some("sandboxes are served by menace serve; this is the dashboard of a data directory");
+    let sandboxes =
+        (!sources.has_sandboxes).then_some("sandboxes are available only in the dashboard of 'menace serve'");
     Json(json!({
         "version": 1,
         "menace": env!("CARGO_PKG_VERSION"),
         "data": sources.data.display().to_string(),
-        // Each is null if it is there, and otherwise says why not.
+        // Null if available, otherwise the reason.
         "missing": {"runs": runs, "history": history, "sandboxes": sandboxes},
     }))
 }
@@ -38,9 +38,9 @@ pub(super) async fn settings(State(place): State<Arc<Place>>) -> Json<Value> {
     Json(json!({"version": 1, "settings": place.sources.settings}))
 }
 
-/// The latest runs, the last first. The calls of a cycle of a loop are a run, too, and say whose.
+/// Latest runs, newest first. A cycle of `menace auto` is a run of its own and names its parent.
 pub(super) async fn list(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
-    let runs = place.store().await?.runs(MOST).await?;
+    let runs = place.store().await?.runs(MAX_RUNS).await?;
     let shown: Vec<Value> = runs.iter().map(|run| summary(run, &runs)).collect();
     Ok(Json(json!({"version": 1, "runs": shown})))
 }
@@ -65,12 +65,12 @@ fn summary(run: &Run, all: &[Run]) -> Value {
     })
 }
 
-/// A loop, or calls.
+/// Kind of a run: `auto` or `run`.
 pub(super) fn kind(run: &Run) -> &'static str {
     if run.options["kind"] == "auto" { "auto" } else { "run" }
 }
 
-/// One run: its state, its stage, what it spent, its cycles.
+/// One run: state, stage, budget and cycles.
 pub(super) async fn show(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
@@ -79,7 +79,7 @@ pub(super) async fn show(
     let run = store.run_without_report(&named(&id)?).await?;
     let patches = store.patches(&run.id).await?;
     let last = store.last_events(Some(&run.id), 1).await?.pop();
-    // What was found is in the report of the calls: of the last cycle of a loop, or of the run itself.
+    // Results are in the report of the run that owns the calls: the last cycle, or the run itself.
     let calls_run = last_cycle(&run)?.unwrap_or_else(|| run.id.clone());
     let calls = place.run(&calls_run).await?;
     let now = Now {
@@ -92,7 +92,7 @@ pub(super) async fn show(
     let mut shown = summary(&run, &[]);
     shown["progress"] = progress(&run, &now);
     shown["cycles"] = Value::Array(cycles(&run, &patches));
-    shown["patches"] = counted(&patches);
+    shown["patches"] = patch_counts(&patches);
     shown["kinds"] = json!(kinds(store, &calls).await?);
     shown["found"] =
         calls.report.as_ref().filter(|report| report["cells"].is_array()).map_or(Value::Null, found);
@@ -103,7 +103,7 @@ pub(super) async fn show(
     Ok(Json(shown))
 }
 
-/// How many calls of a run were made, and how long the others will take: what changes while it measures.
+/// Number of calls made and remaining time, which change while calls are made.
 pub(super) async fn pace(
     State(place): State<Arc<Place>>,
     Path(id): Path<String>,
@@ -126,7 +126,7 @@ pub(super) async fn pace(
     })))
 }
 
-/// The run of the calls of a loop: that of its last cycle.
+/// Id of the run of the last cycle, if the run has cycles.
 fn last_cycle(run: &Run) -> Result<Option<RunId>, ApiError> {
     let last = run.options["begun"].as_array().and_then(|begun| begun.last());
     last.and_then(|cycle| cycle["run"].as_str()).map(named).transpose()
@@ -136,7 +136,7 @@ async fn kinds(store: &Store, run: &Run) -> Result<Map<String, Value>, ApiError>
     Ok(store.kinds(&run.id).await?.into_iter().map(|(kind, count)| (kind, json!(count))).collect())
 }
 
-/// What calls found, without the long lists.
+/// Results of the calls, without the long lists.
 fn found(report: &Value) -> Value {
     let length = |name: &str| report[name].as_array().map_or(0, Vec::len);
     json!({
@@ -180,7 +180,7 @@ fn cycles(run: &Run, patches: &[PatchRecord]) -> Vec<Value> {
     begun.iter().enumerate().map(of).collect()
 }
 
-fn counted(patches: &[PatchRecord]) -> Value {
+fn patch_counts(patches: &[PatchRecord]) -> Value {
     let of = |state: PatchState| patches.iter().filter(|patch| patch.state == state).count();
     json!({
         "all": patches.len(),

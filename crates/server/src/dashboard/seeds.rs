@@ -1,5 +1,4 @@
-//! Addresses of the first editions, for those who have them in their scripts: what cycles were worth as plain arrays, and
-//! pictures of it.
+//! Endpoints of the first editions, kept for existing scripts: ROI and metrics of cycles as plain arrays, and plots.
 
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ pub(super) struct Part {
     scenario: Option<String>,
 }
 
-/// Changes of the ROI, of the repository or of a part of it.
+/// Changes of the ROI of the repository, a module or a scenario.
 pub(super) async fn roi(
     State(place): State<Arc<Place>>,
     Query(part): Query<Part>,
@@ -52,12 +51,12 @@ fn tracked(
     kind: &str,
     name: &str,
 ) -> Result<(Vec<f64>, Vec<f64>), ApiError> {
-    let missing = || unavailable(&format!("{kind}_not_found"), format!("the history has no {kind} {name}"));
+    let missing = || unavailable(&format!("{kind}_not_found"), format!("no {kind} {name} in the history"));
     let found = found.ok_or_else(missing)?;
     Ok((found.levels.clone(), found.deltas.clone()))
 }
 
-/// One metric: what was expected and what came, cycle by cycle.
+/// One metric: forecasts and measured values by cycle.
 pub(super) async fn metric(
     State(place): State<Arc<Place>>,
     Path(name): Path<String>,
@@ -67,10 +66,13 @@ pub(super) async fn metric(
     let module = part.module.as_deref().unwrap_or_default();
     let actual = of_history(&history, &name, module, part.scenario.as_deref());
     if actual.is_empty() {
-        return Err(unavailable("metric_not_found", format!("{name} was not measured there")));
+        return Err(unavailable(
+            "metric_not_found",
+            format!("no values of {name} for this module and scenario"),
+        ));
     }
     let is_all = part.module.is_none() && part.scenario.is_none();
-    // Nothing is expected of parts: then there is no forecast, not one of nothing.
+    // Forecasts exist only for the whole repository.
     let predicted: Vec<Option<f64>> = if is_all {
         expected(&history, &name).into_iter().map(|one| one.map(|one| one.value)).collect()
     } else {
@@ -79,14 +81,14 @@ pub(super) async fn metric(
     Ok(Json(json!({"predicted": predicted, "actual": actual})))
 }
 
-/// How much each kind of synergy counts, and how that came.
+/// Weight of each kind of synergy, with its history.
 pub(super) async fn weights(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
     let mut shown = weights_of(&place);
     shown["history"] = Value::Array(place.lines("synergy_weights.log")?);
     Ok(Json(shown))
 }
 
-/// Everything that a plot of the ROI needs.
+/// Data for a plot of the ROI.
 pub(super) async fn roi_data(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     let forecasts = expected(&history, "roi");
@@ -106,7 +108,7 @@ pub(super) async fn roi_data(State(place): State<Arc<Place>>) -> Result<Json<Val
     })))
 }
 
-/// What was expected of the ROI, or of another metric, beside what came.
+/// Plot of forecasts and measured values of the ROI or another metric.
 pub(super) async fn predictions(
     State(place): State<Arc<Place>>,
     Path(file): Path<String>,
@@ -119,8 +121,8 @@ pub(super) async fn predictions(
             let picture = plot.png().map_err(|error| ApiError::internal(error.to_string()))?;
             Ok(([(header::CONTENT_TYPE, "image/png")], picture).into_response())
         }
-        _ => Err(unavailable("plot_not_found", format!("there is no plot {file}"))
-            .hint("predictions.svg, predictions.png")),
+        _ => Err(unavailable("plot_not_found", format!("unknown plot {file}"))
+            .hint("available: predictions.svg, predictions.png")),
     }
 }
 
@@ -132,7 +134,7 @@ pub(super) struct Drawn {
 fn drawn(history: &History, metric: &str) -> Result<Plot, ApiError> {
     let actual = of_history(history, metric, "", None);
     if actual.iter().flatten().next().is_none() {
-        return Err(unavailable("metric_not_found", format!("{metric} was not measured")));
+        return Err(unavailable("metric_not_found", format!("no values of {metric}")));
     }
     let predicted = expected(history, metric).into_iter().map(|one| one.map(|one| one.value)).collect();
     Ok(Plot {

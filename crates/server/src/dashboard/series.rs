@@ -14,10 +14,10 @@ use super::history::ahead;
 use super::place::{Place, unavailable};
 use crate::error::ApiError;
 
-/// Forecasts over which an error rolls.
+/// Window of the rolling forecast error.
 const ROLLING: usize = 5;
 
-/// What there is to choose from.
+/// Names of metrics, modules, scenarios and groups.
 pub(super) async fn names(State(place): State<Arc<Place>>) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     let mut names: Vec<String> =
@@ -40,7 +40,7 @@ pub(super) async fn names(State(place): State<Arc<Place>>) -> Result<Json<Value>
     })))
 }
 
-/// Which part of the code, and under what.
+/// Query: module or group of modules, and scenario.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Part {
     module: Option<String>,
@@ -54,10 +54,10 @@ impl Part {
     }
 }
 
-/// A value of a cycle, and of how many modules it is the mean.
+/// Cycle, value, and the number of modules that the value is the mean of.
 type Points = Vec<(u64, f64, usize)>;
 
-/// The metric, with what was expected of it where somebody expected something.
+/// Values of a metric over cycles, with its forecasts.
 pub(super) async fn show(
     State(place): State<Arc<Place>>,
     Path(name): Path<String>,
@@ -65,7 +65,7 @@ pub(super) async fn show(
 ) -> Result<Json<Value>, ApiError> {
     let history = place.history().await?;
     let (points, source) = measured(&place, &history, &name, &part).await?;
-    let unknown = "forecasts are made for the repository as a whole, not for parts of it";
+    let unknown = "forecasts exist only for the whole repository";
     let forecasts = if part.is_all() { forecasts(&history, &name) } else { json!({"unavailable": unknown}) };
     let points: Vec<Value> = points
         .into_iter()
@@ -91,7 +91,7 @@ async fn measured(
         (Some(module), _) => vec![module.clone()],
         (None, Some(group)) => groups(place)?
             .remove(group)
-            .ok_or_else(|| unavailable("group_not_found", format!("module_map.json has no group {group}")))?,
+            .ok_or_else(|| unavailable("group_not_found", format!("no group {group} in module_map.json")))?,
         (None, None) => vec![String::new()],
     };
     if let Some(metrics) = place.metrics().await? {
@@ -123,7 +123,7 @@ fn means(values: BTreeMap<u64, Vec<f64>>) -> Points {
         .collect()
 }
 
-/// The same from a history alone, whose series count from their own beginning.
+/// Values of a metric from the history file, whose series start at their own first cycle.
 pub(super) fn of_history(
     history: &History,
     name: &str,
@@ -150,7 +150,7 @@ pub(super) fn of_history(
     }
 }
 
-/// What was expected, for every cycle of a metric: as long as what came.
+/// Forecasts of a metric, one entry for each measured cycle.
 pub(super) fn expected(history: &History, name: &str) -> Vec<Option<Expected>> {
     let expected =
         if name == "roi" { Some(&history.predicted_roi) } else { history.predicted_metrics.get(name) };
@@ -160,20 +160,20 @@ pub(super) fn expected(history: &History, name: &str) -> Vec<Option<Expected>> {
     expected
 }
 
-/// Forecasts that were really made, beside what came.
+/// Past forecasts compared with the measured values.
 fn forecasts(history: &History, name: &str) -> Value {
     let pairs = history.forecasts(name);
     if pairs.is_empty() {
-        return json!({"unavailable": "no forecast of it has been followed by a value yet"});
+        return json!({"unavailable": "no forecast has been followed by a measurement yet"});
     }
-    let errors: Vec<f64> = pairs.iter().map(|(expected, came)| (expected.value - came).abs()).collect();
+    let errors: Vec<f64> = pairs.iter().map(|(expected, actual)| (expected.value - actual).abs()).collect();
     let rolling: Vec<f64> = (1..=errors.len())
         .map(|end| &errors[end.saturating_sub(ROLLING)..end])
         .map(|last| last.iter().sum::<f64>() / last.len() as f64)
         .collect();
     let intervals: Vec<bool> = pairs
         .iter()
-        .filter_map(|(expected, came)| expected.interval.map(|(low, high)| (low..=high).contains(came)))
+        .filter_map(|(expected, actual)| expected.interval.map(|(low, high)| (low..=high).contains(actual)))
         .collect();
     let covered = intervals.iter().filter(|held| **held).count();
     json!({
@@ -188,7 +188,7 @@ fn forecasts(history: &History, name: &str) -> Value {
     })
 }
 
-/// Groups of modules by name, as `menace map` wrote them.
+/// Groups of modules by name, from the file that `menace map` writes.
 fn groups(place: &Place) -> Result<BTreeMap<String, Vec<String>>, ApiError> {
     let map = place.file("module_map.json")?.unwrap_or(Value::Null);
     let of = |group: &Value| {
@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forecasts_are_compared_with_what_came_and_nothing_else() {
+    fn forecasts_are_compared_only_with_measured_values() {
         let value = |value| Some(Expected { value, interval: Some((value - 0.1, value + 0.1)) });
         let history = History {
             roi_levels: vec![0.5, 0.6, 0.9],

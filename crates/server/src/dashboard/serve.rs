@@ -1,4 +1,4 @@
-//! A dashboard by itself, on this machine alone.
+//! Standalone dashboard on a loopback port.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -8,25 +8,25 @@ use tokio::net::TcpListener;
 
 use super::routes::Dashboard;
 
-/// Why a dashboard cannot be shown.
+/// Failure of the dashboard server.
 #[derive(Debug, Error)]
 pub enum DashboardError {
-    /// The port cannot be used.
-    #[error("failed to listen on {address}: {source}\nhint: choose another port; 0 takes a free one")]
+    /// Binding the port failed.
+    #[error("failed to listen on {address}: {source}\nhint: choose another port; 0 selects a free one")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// Underlying error.
         #[source]
         source: io::Error,
     },
-    /// It could not go on.
+    /// Serving requests failed.
     #[error("failed to serve the dashboard: {0}")]
     Serve(#[source] io::Error),
 }
 
-/// Listens on a port of the loopback: where, and what serves until `end` is there. Others cannot reach it; who wants that has
-/// `menace serve`, which knows keys.
+/// Binds a loopback port and returns its address and a future that serves until `end` completes. Other machines cannot reach
+/// it; for remote access use `menace serve`, which supports API keys.
 pub async fn listen<E>(
     dashboard: Dashboard,
     port: u16,
@@ -41,7 +41,7 @@ where
     let bound = listener.local_addr().map_err(failed)?;
     let router = dashboard.for_this_machine();
     let served = async move {
-        // Streams of events have no end of their own: whoever still listens is cut off.
+        // Event streams never end, so open connections are dropped.
         tokio::select! {
             served = axum::serve(listener, router) => served.map_err(DashboardError::Serve),
             () = end => Ok(()),

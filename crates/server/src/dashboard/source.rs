@@ -1,4 +1,4 @@
-//! Lines of the code that a run was about, if it is still known what they were.
+//! Source lines as they were during a run, if that version is still available.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,22 +8,22 @@ use tokio::process::Command;
 
 use crate::error::ApiError;
 
-/// Lines that are shown before and after one.
-const AROUND: u64 = 4;
+/// Context lines before and after a line.
+const CONTEXT_LINES: u64 = 4;
 
-/// Where the code of a run is.
+/// Source code of a run.
 pub(super) struct Source {
     repository: PathBuf,
-    /// What the files were: the beginning of a hash of each, by path.
+    /// Prefix of the content hash of each file, by path.
     files: Value,
-    /// The commit that its calls were made of, for a cycle of a loop.
+    /// Commit that a cycle called, if the run is a cycle of `menace auto`.
     base: Option<String>,
 }
 
 impl Source {
     pub(super) async fn of(store: &Store, run: &Run) -> Result<Self, ApiError> {
         let id = run.id.to_string();
-        // A cycle of a loop is about a commit of the branch, not about the user's files.
+        // A cycle of `menace auto` calls a commit of its branch, not the user's files.
         let loops = store.runs(200).await?;
         let cycles = loops.iter().filter_map(|other| other.options["begun"].as_array()).flatten();
         let base =
@@ -36,28 +36,28 @@ impl Source {
         })
     }
 
-    /// Some lines, or why they cannot be shown.
+    /// Lines around a line, or the reason why they are unavailable.
     pub(super) async fn around(&self, path: &str, line: u64) -> Value {
         let text = match self.text(path).await {
             Ok(text) => text,
             Err(reason) => return json!({"unavailable": reason}),
         };
-        let first = line.saturating_sub(AROUND).max(1);
+        let first = line.saturating_sub(CONTEXT_LINES).max(1);
         let lines: Vec<Value> = text
             .lines()
             .enumerate()
             .map(|(number, text)| (number as u64 + 1, text))
-            .filter(|(number, _)| (first..=line + AROUND).contains(number))
+            .filter(|(number, _)| (first..=line + CONTEXT_LINES).contains(number))
             .map(|(number, text)| json!([number, text]))
             .collect();
         json!({"lines": lines})
     }
 
     async fn text(&self, path: &str) -> Result<String, String> {
-        // Paths come from what untrusted code said about itself.
+        // Paths come from tracebacks of untrusted code.
         let is_plain = |part: Component| matches!(part, Component::Normal(_));
         if path.is_empty() || !Path::new(path).components().all(is_plain) {
-            return Err(format!("{path} is no path in the repository"));
+            return Err(format!("{path} is not a path in the repository"));
         }
         let known = self.files[path].as_str();
         let is_same =
@@ -70,8 +70,8 @@ impl Source {
         }
         match self.committed(path).await {
             Some(content) if is_same(&content) => Ok(String::from_utf8_lossy(&content).into_owned()),
-            _ if known.is_none() => Err("the run did not note what this file was".to_owned()),
-            _ => Err("the file is not what it was when the call was made".to_owned()),
+            _ if known.is_none() => Err("the run did not record the hash of this file".to_owned()),
+            _ => Err("the file has changed since the call".to_owned()),
         }
     }
 
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn only_lines_of_the_file_that_was_called_are_shown() {
+    async fn only_lines_of_the_called_version_are_shown() {
         let directory = tempfile::tempdir().unwrap();
         let content = (1..=20).map(|number| format!("line {number}\n")).collect::<String>();
         std::fs::write(directory.path().join("a.py"), &content).unwrap();
@@ -112,9 +112,6 @@ mod tests {
             assert!(source.around(path, 1).await["unavailable"].is_string(), "{path}");
         }
         source.files = json!({"a.py": "0000000000000000"});
-        assert_eq!(
-            source.around("a.py", 6).await["unavailable"],
-            "the file is not what it was when the call was made"
-        );
+        assert_eq!(source.around("a.py", 6).await["unavailable"], "the file has changed since the call");
     }
 }

@@ -1,4 +1,4 @@
-//! A port of this machine at which Prometheus asks.
+//! HTTP endpoint for Prometheus on a loopback port.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -15,41 +15,41 @@ use tokio::net::TcpListener;
 
 use crate::metrics::CONTENT_TYPE;
 
-/// Who knows the values.
+/// Source of metrics.
 pub trait Collect: Send + Sync + 'static {
-    /// All of them as they are now, as Prometheus reads them, or why that cannot be said.
+    /// Current metrics in the Prometheus text format, or the reason why they are unavailable.
     fn text(&self) -> impl Future<Output = Result<String, String>> + Send;
 }
 
-/// Why nobody can ask.
+/// Failure of an exporter.
 #[derive(Debug, Error)]
 pub enum ExporterError {
-    /// The port cannot be used.
+    /// Binding the port failed.
     #[error(
-        "failed to listen on {address} for Prometheus: {source}\nhint: choose another port ({variable}, --port); 0 takes a free one"
+        "failed to listen on {address} for Prometheus: {source}\nhint: choose another port with {variable} or --port; 0 selects a free one"
     )]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// The setting that says so.
+        /// Name of the setting for the port.
         variable: &'static str,
-        /// Why.
+        /// Underlying error.
         #[source]
         source: io::Error,
     },
-    /// It could not go on.
-    #[error("failed to answer Prometheus: {0}")]
+    /// Serving requests failed.
+    #[error("failed to serve metrics: {0}")]
     Serve(#[source] io::Error),
 }
 
-/// A port that is listened at.
+/// An exporter that listens.
 pub struct Exporter<C> {
     listener: TcpListener,
     collect: Arc<C>,
 }
 
 impl<C: Collect> Exporter<C> {
-    /// Listens on a port of the loopback. `variable` is the setting that a user would change.
+    /// Binds a loopback port. `variable` is the setting named in the hint.
     pub async fn listen(collect: Arc<C>, port: u16, variable: &'static str) -> Result<Self, ExporterError> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let bound = TcpListener::bind(address).await;
@@ -57,12 +57,12 @@ impl<C: Collect> Exporter<C> {
         Ok(Self { listener, collect })
     }
 
-    /// Where.
+    /// Address of the listener.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until it is dropped.
+    /// Serves requests until dropped.
     pub async fn serve(self) -> Result<(), ExporterError> {
         let router = Router::new()
             .route("/metrics", get(metrics::<C>))
@@ -76,7 +76,7 @@ async fn metrics<C: Collect>(State(collect): State<Arc<C>>) -> Response {
     answer(&*collect).await
 }
 
-/// The values, or an error that Prometheus shows beside the target.
+/// Response with the metrics, or with an error that Prometheus shows next to the target.
 pub(crate) async fn answer(collect: &impl Collect) -> Response {
     match collect.text().await {
         Ok(text) => ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response(),

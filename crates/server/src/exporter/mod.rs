@@ -1,4 +1,4 @@
-//! What there is in a data directory, for Prometheus: looked at when it is asked for, so that whoever wrote it need not run.
+//! Prometheus exporters of a data directory. They read its files at every scrape, so no other process has to run.
 
 mod figures;
 mod listen;

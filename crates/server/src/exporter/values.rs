@@ -1,4 +1,4 @@
-//! Values that are there when they are asked for, as Prometheus reads them.
+//! Metric values collected at one scrape, encoded for Prometheus.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
@@ -11,17 +11,17 @@ use prometheus_client::registry::Registry;
 
 use crate::metrics::classic;
 
-/// A label and what it is.
+/// Names and values of labels.
 type Labels = Vec<(String, String)>;
 
-/// Values of one moment.
+/// Metric values of one scrape.
 #[derive(Default)]
 pub(super) struct Values {
     registry: Registry,
 }
 
 impl Values {
-    /// A value; nothing was measured if there is none, and then nothing is said.
+    /// Adds a gauge, unless there is no value.
     pub(super) fn gauge(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value {
             let gauge = Gauge::<f64, AtomicU64>::default();
@@ -30,19 +30,19 @@ impl Values {
         }
     }
 
-    /// A value for each of several things.
+    /// Adds a gauge for each value of a label.
     pub(super) fn gauges(&mut self, name: &str, help: &str, label: &str, values: BTreeMap<String, f64>) {
         if values.is_empty() {
             return;
         }
         let family = Family::<Labels, Gauge<f64, AtomicU64>>::default();
-        for (of, value) in values {
-            family.get_or_create(&vec![(label.to_owned(), of)]).set(value);
+        for (label_value, value) in values {
+            family.get_or_create(&vec![(label.to_owned(), label_value)]).set(value);
         }
         self.registry.register(name, help, family);
     }
 
-    /// Something that only grows. Its name ends in `_total`.
+    /// Adds a counter. Its name ends in `_total`.
     pub(super) fn counter(&mut self, name: &str, help: &str, value: Option<f64>) {
         if let Some(value) = value.filter(|value| *value >= 0.0) {
             let counter = Counter::<f64, AtomicU64>::default();
@@ -51,7 +51,7 @@ impl Values {
         }
     }
 
-    /// All of it.
+    /// All values in the Prometheus text format.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

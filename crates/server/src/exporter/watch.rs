@@ -1,4 +1,4 @@
-//! An exporter that is looked after: whether it answers is asked now and then, and one that does not is started again.
+//! A supervised exporter: it is checked periodically and restarted when it does not respond.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tokio::task::JoinHandle;
 
 use super::listen::{Collect, Exporter, ExporterError};
 
-/// How long an exporter may take to say that it is well.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long is waited before a port is tried again that could not be taken.
+/// Timeout of a health check.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pause before binding the port is retried.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// An exporter and who looks after it.
+/// An exporter with health checks and restarts.
 pub struct Watched<C> {
     collect: Arc<C>,
     address: SocketAddr,
@@ -27,7 +27,7 @@ pub struct Watched<C> {
 }
 
 impl<C: Collect> Watched<C> {
-    /// Starts an exporter that is asked so often; `restarts` counts how often it had to be started again.
+    /// Starts an exporter that is checked at an interval; `restarts` counts its restarts.
     pub async fn start(
         collect: Arc<C>,
         (port, variable): (u16, &'static str),
@@ -40,29 +40,29 @@ impl<C: Collect> Watched<C> {
         Ok(Self { collect, address, variable, every, restarts, serving })
     }
 
-    /// Where it answers.
+    /// Address of the exporter.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Looks after it until this is dropped.
+    /// Checks and restarts the exporter until dropped.
     pub async fn watch(mut self) {
         loop {
             tokio::time::sleep(self.every).await;
-            let problem = match tokio::time::timeout(PATIENCE, is_well(self.address)).await {
+            let problem = match tokio::time::timeout(HEALTH_TIMEOUT, check_health(self.address)).await {
                 Ok(Ok(())) => continue,
                 Ok(Err(problem)) => problem,
-                Err(_) => format!("it said nothing for {PATIENCE:?}"),
+                Err(_) => format!("no response within {HEALTH_TIMEOUT:?}"),
             };
-            tracing::warn!("the exporter at {} is started again: {problem}", self.address);
+            tracing::warn!("restarting the exporter at {}: {problem}", self.address);
             self.restart().await;
         }
     }
 
     async fn restart(&mut self) {
         self.serving.abort();
-        // The port is free when nobody has the listener any more.
-        let _it_was_ended = (&mut self.serving).await;
+        // The port is free once the task has dropped its listener.
+        let _cancelled = (&mut self.serving).await;
         self.restarts.fetch_add(1, Ordering::Relaxed);
         loop {
             match Exporter::listen(Arc::clone(&self.collect), self.address.port(), self.variable).await {
@@ -83,18 +83,18 @@ impl<C> Drop for Watched<C> {
     }
 }
 
-/// Asks an exporter how it is, as anybody would.
-async fn is_well(address: SocketAddr) -> Result<(), String> {
-    let asked = async {
+/// Checks the health of an exporter with a request to `/health`.
+async fn check_health(address: SocketAddr) -> Result<(), String> {
+    let request = async {
         let mut stream = TcpStream::connect(address).await?;
         stream.write_all(b"GET /health HTTP/1.0\r\n\r\n").await?;
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await?;
         Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
     };
-    let answer = asked.await.map_err(|error| error.to_string())?;
+    let answer = request.await.map_err(|error| error.to_string())?;
     let status = answer.split(' ').nth(1).unwrap_or_default();
-    if status == "200" { Ok(()) } else { Err(answer.lines().last().unwrap_or("no answer").to_owned()) }
+    if status == "200" { Ok(()) } else { Err(answer.lines().last().unwrap_or("no response").to_owned()) }
 }
 
 #[cfg(test)]
@@ -115,28 +115,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_well_is_started_again_at_the_same_place_and_that_is_counted() {
+    async fn an_unhealthy_exporter_is_restarted_at_the_same_address_and_counted() {
         let (collect, restarts) = (Arc::new(Sick::default()), Arc::new(AtomicU64::new(0)));
         let every = Duration::from_millis(5);
         let watched =
             Watched::start(Arc::clone(&collect), (0, "PORT"), every, Arc::clone(&restarts)).await.unwrap();
         let address = watched.address();
         let watching = tokio::spawn(watched.watch());
-        is_well(address).await.unwrap();
+        check_health(address).await.unwrap();
         assert_eq!(restarts.load(Ordering::Relaxed), 0);
         collect.is_sick.store(true, Ordering::Relaxed);
-        let problem = is_well(address).await.unwrap_err();
+        let problem = check_health(address).await.unwrap_err();
         assert!(problem.contains("no file"), "{problem}");
         while restarts.load(Ordering::Relaxed) == 0 {
             tokio::task::yield_now().await;
         }
         collect.is_sick.store(false, Ordering::Relaxed);
-        while is_well(address).await.is_err() {
+        while check_health(address).await.is_err() {
             tokio::task::yield_now().await;
         }
         watching.abort();
         assert!(watching.await.unwrap_err().is_cancelled());
-        while is_well(address).await.is_ok() {
+        while check_health(address).await.is_ok() {
             tokio::task::yield_now().await;
         }
     }

@@ -1,8 +1,8 @@
-//! Who changed what: a line for each request that changes something, written before the caller has its answer.
+//! Audit trail: one line for each request that changes state, written before the caller receives the response.
 
 use serde::Serialize;
 
-/// One request.
+/// One request in the audit trail.
 #[derive(Debug, Serialize)]
 pub(super) struct Line<'a> {
     pub(super) at: String,

@@ -1,4 +1,4 @@
-//! Keys of callers: `mnc_`, a name that may be seen, and a secret of which only a hash is kept.
+//! API keys: `mnc_`, a public id, and a secret of which only a hash is stored.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,34 +8,34 @@ use serde::{Deserialize, Serialize};
 use crate::clock;
 use crate::sandboxes::Quota;
 
-/// What every key begins with, so that it is recognised where it does not belong.
+/// Prefix of every key, so that secret scanners recognise a leaked one.
 const PREFIX: &str = "mnc_";
-/// Letters of the name and of the secret: 48 and 256 bits.
-const NAME: usize = 8;
-const SECRET: usize = 43;
+/// Characters of the id and of the secret: 48 and 256 bits.
+const ID_LENGTH: usize = 8;
+const SECRET_LENGTH: usize = 43;
 
-/// A key as it is kept.
+/// An API key as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Key {
-    /// The part that may be seen.
+    /// Public part of the key.
     pub id: String,
-    /// What its owner calls it.
+    /// Name chosen by the owner.
     pub name: String,
-    /// The hash of the whole key.
+    /// Hash of the whole key.
     pub hash: String,
-    /// When it was made, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_ms: i64,
-    /// Until when it is good.
+    /// Expiry time, in milliseconds since 1970.
     pub expires_ms: Option<i64>,
-    /// Since when it is not good any more.
+    /// Time of revocation, in milliseconds since 1970.
     pub revoked_ms: Option<i64>,
-    /// What it may have.
+    /// Quota of the tenant.
     pub quota: Quota,
 }
 
-/// Makes a key. The text is shown once and kept nowhere.
+/// Creates a key. The text is shown once and not stored.
 pub fn new_key(name: &str, quota: Quota, expires_ms: Option<i64>) -> (String, Key) {
-    let (id, secret) = (random_letters(NAME), random_letters(SECRET));
+    let (id, secret) = (random_characters(ID_LENGTH), random_characters(SECRET_LENGTH));
     let text = format!("{PREFIX}{id}_{secret}");
     let hash = blake3::hash(text.as_bytes()).to_hex().to_string();
     let name = name.to_owned();
@@ -43,31 +43,31 @@ pub fn new_key(name: &str, quota: Quota, expires_ms: Option<i64>) -> (String, Ke
     (text, key)
 }
 
-/// Letters and digits by chance, each as likely as the others.
-fn random_letters(count: usize) -> String {
+/// Random characters, uniformly distributed over the alphabet.
+fn random_characters(count: usize) -> String {
     const ALPHABET: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-~";
     let mut bytes = vec![0; count];
-    // The kernel's random numbers do not fail after the machine has started; a key of zeros must not be.
+    // getrandom(2) does not fail once the kernel's pool is initialised; a partial read must not leave zeros in the key.
     let mut filled = 0;
     while filled < count {
         let got = rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty());
-        filled += got.expect("the kernel has random numbers");
+        filled += got.expect("getrandom without flags blocks until the pool is initialised");
     }
     bytes.iter().map(|byte| char::from(ALPHABET[usize::from(byte % 64)])).collect()
 }
 
-/// Why a key is not accepted.
+/// Reason to reject a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// Nobody gave it out.
+    /// No such key was issued.
     Unknown,
-    /// Its time is over.
+    /// The key has expired.
     Expired,
-    /// It was taken back.
+    /// The key was revoked.
     Revoked,
 }
 
-/// All keys, as they were read last.
+/// All API keys, as last read from the store.
 #[derive(Debug, Default)]
 pub struct KeyRing {
     keys: Mutex<BTreeMap<String, Key>>,
@@ -80,20 +80,20 @@ impl KeyRing {
         *self.keys.lock().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
-    /// Whether there are any.
+    /// True if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
     }
 
-    /// The key of a text that a caller sent.
+    /// Looks up the key that a caller sent.
     pub fn find(&self, text: &str, now_ms: i64) -> Result<Key, Refusal> {
-        let id = text.strip_prefix(PREFIX).and_then(|rest| rest.get(..NAME)).unwrap_or_default();
+        let id = text.strip_prefix(PREFIX).and_then(|rest| rest.get(..ID_LENGTH)).unwrap_or_default();
         let known = self.keys.lock().unwrap_or_else(PoisonError::into_inner).get(id).cloned();
         let sent = blake3::hash(text.as_bytes());
-        // Hashes of blake3 are compared in the same time wherever they differ.
-        let is_it = |key: &Key| blake3::Hash::from_hex(&key.hash).is_ok_and(|hash| hash == sent);
+        // `blake3::Hash` compares in constant time.
+        let matches = |key: &Key| blake3::Hash::from_hex(&key.hash).is_ok_and(|hash| hash == sent);
         match known {
-            Some(key) if !is_it(&key) => Err(Refusal::Unknown),
+            Some(key) if !matches(&key) => Err(Refusal::Unknown),
             Some(key) if key.revoked_ms.is_some() => Err(Refusal::Revoked),
             Some(key) if key.expires_ms.is_some_and(|end| end <= now_ms) => Err(Refusal::Expired),
             Some(key) => Ok(key),
@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_whole_key_opens() {
+    fn only_the_complete_key_is_accepted() {
         let (text, key) = new_key("ci", Quota::default(), Some(1_000));
         assert!(text.starts_with("mnc_") && !key.hash.contains(&text));
         let ring = KeyRing::default();

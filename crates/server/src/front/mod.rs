@@ -1,4 +1,4 @@
-//! The process that lets callers in: addresses, certificates, keys, limits, the audit trail.
+//! The gateway: addresses, certificates, API keys, rate limits, the audit trail.
 
 mod audit;
 mod gate;

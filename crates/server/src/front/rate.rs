@@ -1,14 +1,14 @@
-//! How often a caller may ask: a bucket for each, which fills up again.
+//! Rate limiter: one token bucket for each caller.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Callers that are remembered.
-const MOST: usize = 10_000;
+/// Number of callers above which full buckets are dropped.
+const MAX_BUCKETS: usize = 10_000;
 
-/// Buckets of all callers.
+/// Token buckets of all callers.
 #[derive(Debug)]
 pub(super) struct Rate<K> {
     per_second: f64,
@@ -23,16 +23,16 @@ struct Bucket {
 }
 
 impl<K: Hash + Eq> Rate<K> {
-    /// So many requests in a second, and so many at once after a while of rest.
+    /// Creates a limiter with a refill rate and a burst size.
     pub(super) fn new(per_second: f64, burst: f64) -> Self {
         Self { per_second, burst, buckets: Mutex::default() }
     }
 
-    /// Takes one request of a caller; if there is none left, how long until there is.
+    /// Takes one token of a caller; if none is left, fails with the time until the next one.
     pub(super) fn take(&self, caller: K, now: Instant) -> Result<(), Duration> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if buckets.len() >= MOST {
-            // Whose bucket is full again is as good as new.
+        if buckets.len() >= MAX_BUCKETS {
+            // A full bucket equals a new one.
             let full = Duration::from_secs_f64(self.burst / self.per_second);
             buckets.retain(|_, bucket| now.duration_since(bucket.at) < full);
         }
@@ -53,12 +53,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_is_empty_after_a_burst_and_fills_again() {
+    fn a_bucket_is_empty_after_a_burst_and_refills() {
         let (rate, start) = (Rate::new(10.0, 3.0), Instant::now());
         assert!((0..3).all(|_| rate.take("a", start).is_ok()));
         let wait = rate.take("a", start).unwrap_err();
         assert!((wait.as_secs_f64() - 0.1).abs() < 1e-6, "{wait:?}");
-        assert!(rate.take("b", start).is_ok(), "others are not held up");
+        assert!(rate.take("b", start).is_ok(), "callers have separate buckets");
         assert!(rate.take("a", start + Duration::from_millis(101)).is_ok());
         assert!(rate.take("a", start + Duration::from_millis(102)).is_err());
     }

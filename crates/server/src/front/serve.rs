@@ -1,4 +1,4 @@
-//! Lets callers in, and passes what they ask on to whoever holds sandboxes.
+//! Accepts connections, authenticates requests and forwards them to the sandbox daemon.
 
 use std::io;
 use std::net::SocketAddr;
@@ -37,54 +37,54 @@ use crate::proxy::forward;
 use crate::sandboxes::Caller;
 use crate::traces;
 
-/// How long requests under way have when the server ends.
+/// Time for open requests to finish when the gateway shuts down.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long a certificate may be negotiated.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Timeout of a TLS handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How callers are let in.
+/// Configuration of the gateway.
 pub struct FrontOptions {
-    /// Where it listens.
+    /// Address to listen on.
     pub address: SocketAddr,
-    /// A certificate, if it has one.
+    /// TLS certificate, if any.
     pub tls: Option<TlsFiles>,
-    /// Requests of one caller in a second, and at once.
+    /// Requests per second of one caller, and its burst size.
     pub rate: (f64, f64),
-    /// A key is needed even on this machine.
+    /// Require an API key even on this machine.
     pub needs_key: bool,
-    /// How long a caller may take for the head of a request, and between two parts of its body.
+    /// Timeout for the head of a request, and between two parts of its body.
     pub patience: Duration,
 }
 
-/// Why callers cannot be let in.
+/// Failure of the gateway.
 #[derive(Debug, Error)]
 pub enum FrontError {
-    /// The address cannot be used.
-    #[error("failed to listen on {address}: {source}\nhint: choose another one with --address or --port")]
+    /// Binding the address failed.
+    #[error("failed to listen on {address}: {source}\nhint: choose another address with --address or --port")]
     Listen {
-        /// Which.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// Underlying error.
         #[source]
         source: io::Error,
     },
-    /// Everybody could use this machine.
+    /// The address is reachable from other machines, and there are no API keys.
     #[error(
-        "{address} can be reached by other machines, and there are no keys\nhint: menace keys create makes one; or listen on 127.0.0.1"
+        "{address} is reachable from other machines, and there are no API keys\nhint: create a key with 'menace keys create', or listen on 127.0.0.1"
     )]
     Open {
-        /// Which.
+        /// The address.
         address: SocketAddr,
     },
-    /// The certificate cannot be used.
+    /// The certificate could not be loaded.
     #[error("{0}")]
     Tls(#[from] TlsError),
-    /// Accepting callers failed.
-    #[error("failed to let a caller in: {0}")]
+    /// Accepting a connection failed.
+    #[error("failed to accept a connection: {0}")]
     Accept(#[source] io::Error),
 }
 
-/// A server that listens.
+/// A gateway that listens.
 pub struct Front {
     listener: TcpListener,
     acceptor: Option<TlsAcceptor>,
@@ -100,7 +100,7 @@ struct Shared {
 }
 
 impl Front {
-    /// Listens. Nobody is let in before [`Front::serve`].
+    /// Binds the address. Connections are accepted once [`Gateway::serve`] runs.
     pub async fn listen(
         options: FrontOptions,
         keys: Vec<Key>,
@@ -117,30 +117,30 @@ impl Front {
             TcpListener::bind(address).await.map_err(|source| FrontError::Listen { address, source })?;
         let ring = KeyRing::default();
         ring.replace(keys);
-        // One that needs keys never becomes open because the last one was taken back.
+        // Revoking the last key must not open a gateway that required keys.
         let needs_key = options.needs_key || !ring.is_empty() || !address.ip().is_loopback();
         let gate = Gate { keys: ring, needs_key, rate: Rate::new(options.rate.0, options.rate.1) };
         let shared = Shared { gate, keeper, audit, patience: options.patience, dashboard };
         Ok(Self { listener, acceptor, shared: Arc::new(shared) })
     }
 
-    /// Where it listens.
+    /// Address of the listener.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Whether a key is needed.
+    /// True if requests need an API key.
     pub fn needs_key(&self) -> bool {
         self.shared.gate.needs_key
     }
 
-    /// Takes other keys from now on.
+    /// Returns a function that replaces the API keys.
     pub fn keys(&self) -> impl Fn(Vec<Key>) + Send + Sync + 'static {
         let shared = Arc::clone(&self.shared);
         move |keys| shared.gate.keys.replace(keys)
     }
 
-    /// Lets callers in until `end` is there, and then waits a while for those that are under way.
+    /// Serves requests until `end` completes, then waits a limited time for open requests.
     pub async fn serve(self, end: impl Future<Output = ()>) -> Result<(), FrontError> {
         let graceful = GracefulShutdown::new();
         let mut end = pin!(end);
@@ -151,20 +151,20 @@ impl Front {
             };
             match accepted {
                 Ok((stream, peer)) => self.accept(stream, peer, &graceful),
-                // Too many files are open, or the caller is gone already: neither is the end.
-                Err(error) if is_passing(&error) => tokio::time::sleep(Duration::from_millis(10)).await,
+                // Too many open files, or the caller has disconnected already: both are temporary.
+                Err(error) if is_temporary(&error) => tokio::time::sleep(Duration::from_millis(10)).await,
                 Err(error) => return Err(FrontError::Accept(error)),
             }
         }
         drop(self.listener);
         if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
-            tracing::info!("requests that were still under way after {GRACE:?} were cut off");
+            tracing::info!("closed connections with requests still open after {GRACE:?}");
         }
         Ok(())
     }
 
     fn accept(&self, stream: TcpStream, peer: SocketAddr, graceful: &GracefulShutdown) {
-        // Small answers are not held back to be sent with others.
+        // Small responses must not wait for Nagle's algorithm.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!("{peer}: {error}");
         }
@@ -182,7 +182,8 @@ impl Front {
                     watcher.watch(connection.into_owned()).await
                 }
                 Some(acceptor) => {
-                    let Ok(Ok(stream)) = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await
+                    let Ok(Ok(stream)) =
+                        tokio::time::timeout(HANDSHAKE_TIMEOUT, acceptor.accept(stream)).await
                     else {
                         return;
                     };
@@ -197,13 +198,13 @@ impl Front {
     }
 }
 
-fn is_passing(error: &io::Error) -> bool {
+fn is_temporary(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     let is_limit = matches!(error.raw_os_error(), Some(23 | 24));
     is_limit || matches!(error.kind(), Kind::ConnectionAborted | Kind::ConnectionReset | Kind::Interrupted)
 }
 
-/// A caller and what is shared.
+/// State of one connection.
 #[derive(Clone)]
 struct Peer {
     shared: Arc<Shared>,
@@ -219,29 +220,29 @@ fn router(shared: Arc<Shared>, address: SocketAddr) -> Router {
 
 async fn handle(State(peer): State<Peer>, request: Request) -> Response {
     let span = traces::of_caller(&request);
-    let response = let_in(peer, request).instrument(span.clone()).await;
+    let response = answer(peer, request).instrument(span.clone()).await;
     traces::answered(&span, response.status());
     response
 }
 
-async fn let_in(peer: Peer, request: Request) -> Response {
+async fn answer(peer: Peer, request: Request) -> Response {
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    // Whether it lives can be asked without a key, as those ask who restart it. The page asks for a key itself, and has no
-    // secrets; without keys it is served to this machine alone, as everything is.
+    // Supervisors check /healthz without a key. The dashboard's page asks for a key itself and contains no secrets; if no
+    // keys are required, it is restricted to this machine like everything else.
     let is_open = path == "/healthz" || (peer.shared.gate.needs_key && dashboard::is_page(&path));
-    let entered =
+    let admission =
         if is_open { Ok(Caller::default()) } else { peer.shared.gate.enter(request.headers(), peer.address) };
-    let (key, response) = match entered {
-        Err(refused) => (None, refused.into_response()),
+    let (key, response) = match admission {
+        Err(rejection) => (None, rejection.into_response()),
         Ok(caller) => {
             let answered = if dashboard::is_ours(&path) {
                 peer.shared.dashboard.answer(request).await
             } else if path == "/metrics" && method.is_safe() {
                 metrics(&peer.shared, request, &caller).await.unwrap_or_else(IntoResponse::into_response)
             } else {
-                let passed = pass_on(&peer.shared, request, &caller).await;
-                of_sandbox(&path, passed.unwrap_or_else(IntoResponse::into_response))
+                let forwarded = forward_as(&peer.shared, request, &caller).await;
+                isolate_sandbox_content(&path, forwarded.unwrap_or_else(IntoResponse::into_response))
             };
             (caller.key, answered)
         }
@@ -259,21 +260,23 @@ async fn let_in(peer: Peer, request: Request) -> Response {
         };
         if let Err(error) = peer.shared.audit.add(&line) {
             tracing::error!("{error}");
-            return ApiError::internal("it was done, and could not be written down")
-                .hint("the operator has to look at the disk of the server")
-                .into_response();
+            return ApiError::internal(
+                "the request was executed, but could not be recorded in the audit trail",
+            )
+            .hint("the operator has to check the disk of the server")
+            .into_response();
         }
     }
     response
 }
 
-/// The longest that is said about sandboxes.
-const LONGEST_METRICS: usize = 16 << 20;
+/// Size limit of the metrics text from the sandbox daemon.
+const MAX_METRICS_BYTES: usize = 16 << 20;
 
-/// What is counted of sandboxes, and what is known of the data directory.
+/// Metrics of the sandbox daemon, followed by those of the data directory.
 async fn metrics(shared: &Shared, request: Request, caller: &Caller) -> Result<Response, ApiError> {
-    let (mut head, body) = pass_on(shared, request, caller).await?.into_parts();
-    let of_sandboxes = axum::body::to_bytes(body, LONGEST_METRICS);
+    let (mut head, body) = forward_as(shared, request, caller).await?.into_parts();
+    let of_sandboxes = axum::body::to_bytes(body, MAX_METRICS_BYTES);
     let of_sandboxes = of_sandboxes.await.map_err(|error| ApiError::internal(error.to_string()))?;
     let mut text = String::from_utf8_lossy(&of_sandboxes).into_owned();
     let figures = shared.dashboard.figures().await;
@@ -288,9 +291,9 @@ async fn metrics(shared: &Shared, request: Request, caller: &Caller) -> Result<R
     Ok(Response::from_parts(head, Body::from(text)))
 }
 
-/// What a sandbox says or has is not ours: a page of it that somebody opens may run, but as a stranger. It has no origin, so that
-/// it cannot ask us for anything in the name of whoever opened it.
-fn of_sandbox(path: &str, mut response: Response) -> Response {
+/// Content of a sandbox is not trusted: a browser may run its pages, but with an opaque origin, so that they cannot send
+/// requests to this service in the name of the user who opened them.
+fn isolate_sandbox_content(path: &str, mut response: Response) -> Response {
     let rest = path.strip_prefix("/api/sandboxes/").and_then(|rest| rest.split_once('/'));
     if rest.is_some_and(|(_, rest)| rest.starts_with("ports/") || rest.starts_with("files/")) {
         let policy = HeaderValue::from_static("sandbox allow-scripts allow-forms allow-popups allow-modals");
@@ -300,27 +303,31 @@ fn of_sandbox(path: &str, mut response: Response) -> Response {
     response
 }
 
-async fn pass_on(shared: &Shared, mut request: Request<Body>, caller: &Caller) -> Result<Response, ApiError> {
+async fn forward_as(
+    shared: &Shared,
+    mut request: Request<Body>,
+    caller: &Caller,
+) -> Result<Response, ApiError> {
     without_last_slash(&mut request);
     let caller = serde_json::to_string(caller).unwrap_or_default();
     let caller = HeaderValue::from_str(&caller)
-        .map_err(|_| ApiError::internal("the name of the key cannot be passed on"))?;
+        .map_err(|_| ApiError::internal("failed to encode the caller header"))?;
     without_socket_key(request.headers_mut());
-    // Whatever a caller sends under this name is replaced.
+    // Replaces any header of this name that the caller sent.
     request.headers_mut().insert(CALLER_HEADER, caller);
     traces::pass_on(request.headers_mut());
-    // One that was just killed may take a connection and answer nothing. What changes nothing is asked once more.
+    // A daemon that was just killed may accept a connection and not answer. Requests without side effects are retried.
     if request.method().is_safe() && !request.headers().contains_key(UPGRADE) {
-        let again = without_body(&request);
-        return match pass_to(shared, request).await {
-            Err(error) if error.status() == StatusCode::BAD_GATEWAY => pass_to(shared, again).await,
+        let retry = without_body(&request);
+        return match send_to_daemon(shared, request).await {
+            Err(error) if error.status() == StatusCode::BAD_GATEWAY => send_to_daemon(shared, retry).await,
             answer => answer,
         };
     }
-    pass_to(shared, request).await
+    send_to_daemon(shared, request).await
 }
 
-async fn pass_to(shared: &Shared, request: Request<Body>) -> Result<Response, ApiError> {
+async fn send_to_daemon(shared: &Shared, request: Request<Body>) -> Result<Response, ApiError> {
     let stream =
         shared.keeper.connect().await.map_err(|error| {
             ApiError::new(StatusCode::SERVICE_UNAVAILABLE, "no_keeper", error.to_string())
@@ -329,14 +336,14 @@ async fn pass_to(shared: &Shared, request: Request<Body>) -> Result<Response, Ap
 }
 
 fn without_body(request: &Request<Body>) -> Request<Body> {
-    let mut again = Request::new(Body::empty());
-    again.method_mut().clone_from(request.method());
-    again.uri_mut().clone_from(request.uri());
-    again.headers_mut().clone_from(request.headers());
-    again
+    let mut copy = Request::new(Body::empty());
+    copy.method_mut().clone_from(request.method());
+    copy.uri_mut().clone_from(request.uri());
+    copy.headers_mut().clone_from(request.headers());
+    copy
 }
 
-/// The addresses of the first edition end with a slash, others do not; both mean the same, but below ports and files.
+/// Removes a trailing slash: the paths of the first API version had one, today's do not. Paths of ports and files are kept.
 fn without_last_slash(request: &mut Request<Body>) {
     let path = request.uri().path();
     let is_ours = path.starts_with("/api/") && !path.contains("/ports/") && !path.contains("/files/");

@@ -1,4 +1,4 @@
-//! Certificates.
+//! TLS certificates of the gateway.
 
 use std::fs;
 use std::io;
@@ -11,37 +11,37 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 
-/// The files of a certificate and its key.
+/// Files of a certificate and its private key.
 #[derive(Debug, Clone)]
 pub struct TlsFiles {
-    /// The certificate and those above it, as PEM.
+    /// Certificate chain, as PEM.
     pub certificate: PathBuf,
-    /// Its key, as PEM.
+    /// Private key, as PEM.
     pub key: PathBuf,
 }
 
-/// Why a certificate cannot be used.
+/// Failure to load a certificate.
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// A file cannot be read.
     #[error("failed to read {path}: {source}", path = path.display())]
     Read {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Underlying error.
         #[source]
         source: io::Error,
     },
-    /// It has nothing of what it should have.
-    #[error("{path} has no {what}\nhint: it has to be a PEM file", path = path.display())]
+    /// A file does not contain the expected item.
+    #[error("{path} has no {what}\nhint: use a PEM file", path = path.display())]
     Empty {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is missing.
+        /// Missing item.
         what: &'static str,
     },
-    /// They do not go together.
-    #[error("the certificate and the key cannot be used: {0}")]
+    /// The certificate or key is invalid, or they do not match.
+    #[error("invalid certificate or private key: {0}")]
     Wrong(#[from] rustls::Error),
 }
 

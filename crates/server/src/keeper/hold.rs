@@ -1,4 +1,4 @@
-//! The life of the process that holds sandboxes: it ends when there are none and nobody asks for any.
+//! Main loop of the sandbox daemon. It exits when there are no sandboxes and no requests.
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,31 +23,31 @@ use crate::cleaning::Cleaning;
 use crate::clock;
 use crate::sandboxes::{Backends, Caller, Records, Sandboxes, ServiceLimits};
 
-/// How it is held.
+/// Configuration of the sandbox daemon.
 pub struct Holding {
-    /// Where.
+    /// Socket and lock file.
     pub place: Place,
-    /// Who makes sandboxes.
+    /// Backends that create sandboxes.
     pub backends: Backends,
-    /// What holds for all of them.
+    /// Limits that apply to all sandboxes together.
     pub limits: ServiceLimits,
-    /// Where sandboxes are written down that outlive it.
+    /// Records of sandboxes that outlive the daemon.
     pub records: Records,
-    /// How it is cleaned up.
+    /// Clean-up of stale resources.
     pub cleaning: Cleaning,
-    /// Who is told that containers cannot be made or removed.
+    /// Receives alerts about containers that cannot be created or removed.
     pub alerts: Dispatcher,
-    /// How long it stays without sandboxes and without anybody who asks.
+    /// Time without sandboxes and requests after which the daemon exits.
     pub linger: Duration,
 }
 
-/// What tells the process to end.
+/// Time of the last request, and the signal to shut down.
 struct Life {
     asked_ms: AtomicI64,
     end: Notify,
 }
 
-/// Holds sandboxes until nobody needs that any more. False if another process does already.
+/// Runs the sandbox daemon until it is idle or told to shut down. Returns false if another daemon is running already.
 pub async fn hold(holding: Holding) -> io::Result<bool> {
     let Some(lock) = holding.place.hold()? else { return Ok(false) };
     let path = holding.place.socket();
@@ -55,73 +55,76 @@ pub async fn hold(holding: Holding) -> io::Result<bool> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
     }
-    // Nobody else can enter the directory, so there is no moment in which others could connect.
+    // Other users cannot enter the directory (mode 0700), so they cannot connect at any moment.
     let listener = UnixListener::bind(&path)?;
     let sandboxes = Arc::new(Sandboxes::new(holding.backends, holding.limits, Some(holding.records)));
     for name in holding.cleaning.at_start.clone() {
         if let Err(error) = sandboxes.backends.get(name).await {
-            tracing::warn!("what the backend {} may have left is not removed: {error}", name.name());
+            tracing::warn!(
+                "failed to start the backend {}; its stale resources are not removed: {error}",
+                name.name()
+            );
         }
     }
     sandboxes.adopt().await;
     let check = holding.cleaning.check;
     let crew = Arc::new(holding.cleaning.begin(&sandboxes));
-    let looked_after = Arc::clone(&crew);
+    let supervised = Arc::clone(&crew);
     let life = Arc::new(Life { asked_ms: AtomicI64::new(clock::now_ms()), end: Notify::new() });
     let workers = [
         tokio::spawn(Arc::clone(&sandboxes).reap()),
         tokio::spawn(Arc::clone(&sandboxes).measure()),
-        tokio::spawn(linger(Arc::clone(&sandboxes), Arc::clone(&life), holding.linger)),
-        tokio::spawn(end_when_told(Arc::clone(&life))?),
-        tokio::spawn(async move { looked_after.look_after(check).await }),
+        tokio::spawn(exit_when_idle(Arc::clone(&sandboxes), Arc::clone(&life), holding.linger)),
+        tokio::spawn(shut_down_on_signal(Arc::clone(&life))?),
+        tokio::spawn(async move { supervised.look_after(check).await }),
         tokio::spawn(alert(Arc::clone(&sandboxes), holding.alerts)),
     ];
     let router = crate::api::router(Arc::clone(&sandboxes))
         .route("/internal/end", axum::routing::post(end).with_state(Arc::clone(&life)))
-        .layer(middleware::from_fn(read_to_the_end))
+        .layer(middleware::from_fn(drain_request_body))
         .layer(middleware::from_fn_with_state(Arc::clone(&life), note_request));
-    say_ready()?;
+    report_ready()?;
     let ending = Arc::clone(&life);
-    // Streams have no end of their own, so connections are not waited for.
+    // Event streams never end, so open connections are not waited for.
     tokio::select! {
         served = async { axum::serve(listener, router).await } => served?,
         () = ending.end.notified() => {}
     }
     workers.iter().for_each(tokio::task::JoinHandle::abort);
-    // Who comes now starts another one, which waits for the lock no longer than this takes.
+    // A client that connects now starts another daemon, which gets the lock as soon as this one has finished.
     drop(fs::remove_file(&path));
     drop(crew);
-    sandboxes.destroy_all("the process that held it ended").await;
+    sandboxes.destroy_all("the sandbox daemon exited").await;
     sandboxes.backends.end().await;
     drop(lock);
     Ok(true)
 }
 
-/// Tells people of what sandboxes cannot help themselves with.
+/// Sends an alert for every event of a container that could not be created or removed.
 async fn alert(sandboxes: Arc<Sandboxes>, alerts: Dispatcher) {
-    let (everybody, mut last) = (Caller::default(), 0);
+    let (all_tenants, mut last) = (Caller::default(), 0);
     loop {
-        let (happened, seen) = sandboxes.happenings.after(last, &everybody).await;
+        let (events, seen) = sandboxes.happenings.after(last, &all_tenants).await;
         last = seen;
-        for one in happened.into_iter().filter(|one| one.event.starts_with("container.")) {
+        for one in events.into_iter().filter(|one| one.event.starts_with("container.")) {
             let message = one.detail.unwrap_or_default();
             alerts.dispatch(&Alert { at: one.at, kind: one.event, subject: one.sandbox_id, message }).await;
         }
     }
 }
 
-/// Whoever started this process waits for a line.
-fn say_ready() -> io::Result<()> {
+/// Prints the line that the parent process waits for.
+fn report_ready() -> io::Result<()> {
     let mut stdout = io::stdout();
     match stdout.write_all(b"ready\n").and_then(|()| stdout.flush()) {
-        // It may be gone.
+        // The parent may have exited.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
         _ => Ok(()),
     }
 }
 
 async fn note_request(State(life): State<Arc<Life>>, request: Request, next: Next) -> Response {
-    // Whether somebody is here is not said by who wants to end it.
+    // A request to shut down does not count as activity.
     if request.uri().path().starts_with("/internal/") {
         return next.run(request).await;
     }
@@ -129,11 +132,11 @@ async fn note_request(State(life): State<Arc<Life>>, request: Request, next: Nex
     next.run(request).await
 }
 
-/// Of a body that nobody wants, so much is still read: whoever sends it hears our answer only if it can send all of it.
-const UNWANTED: usize = 64 << 20;
+/// Bytes of an unwanted request body that are still read: many clients read the response only after sending the whole body.
+const MAX_UNWANTED_BYTES: usize = 64 << 20;
 
-/// Reads the body of a request to its end, even if it is answered before.
-async fn read_to_the_end(request: Request, next: Next) -> Response {
+/// Middleware that reads a request body to its end, even if the handler responds earlier.
+async fn drain_request_body(request: Request, next: Next) -> Response {
     if request.method().is_safe() {
         return next.run(request).await;
     }
@@ -147,7 +150,7 @@ async fn read_to_the_end(request: Request, next: Next) -> Response {
             if sender.send(chunk).await.is_err() {
                 unwanted += length;
             }
-            if unwanted > UNWANTED {
+            if unwanted > MAX_UNWANTED_BYTES {
                 break;
             }
         }
@@ -156,42 +159,42 @@ async fn read_to_the_end(request: Request, next: Next) -> Response {
     next.run(Request::from_parts(parts, Body::from_stream(chunks))).await
 }
 
-/// Which ends are asked for.
+/// Query of a shutdown request.
 #[derive(Debug, Deserialize)]
 struct WhichEnd {
-    /// Only if nobody is here.
+    /// Shut down only if no server uses the daemon.
     #[serde(default)]
     unattended: bool,
 }
 
-/// A server that runs asks once in a second.
+/// Time without requests after which no server uses the daemon; a running server sends one every second.
 const ATTENDED_MS: i64 = 3000;
 
 async fn end(State(life): State<Arc<Life>>, Query(which): Query<WhichEnd>) -> StatusCode {
-    let asked = clock::now_ms() - life.asked_ms.load(Ordering::Relaxed);
-    if which.unattended && asked < ATTENDED_MS {
+    let idle_ms = clock::now_ms() - life.asked_ms.load(Ordering::Relaxed);
+    if which.unattended && idle_ms < ATTENDED_MS {
         return StatusCode::CONFLICT;
     }
     life.end.notify_one();
     StatusCode::ACCEPTED
 }
 
-async fn linger(sandboxes: Arc<Sandboxes>, life: Arc<Life>, linger: Duration) {
+async fn exit_when_idle(sandboxes: Arc<Sandboxes>, life: Arc<Life>, linger: Duration) {
     let linger = i64::try_from(linger.as_millis()).unwrap_or(i64::MAX);
     loop {
         tokio::time::sleep(Duration::from_millis(500)).await;
-        let is_asked = clock::now_ms() - life.asked_ms.load(Ordering::Relaxed) < linger;
-        if !is_asked && sandboxes.is_empty() {
+        let is_active = clock::now_ms() - life.asked_ms.load(Ordering::Relaxed) < linger;
+        if !is_active && sandboxes.is_empty() {
             life.end.notify_one();
             return;
         }
     }
 }
 
-fn end_when_told(life: Arc<Life>) -> io::Result<impl Future<Output = ()>> {
-    let told = crate::told_to_end()?;
+fn shut_down_on_signal(life: Arc<Life>) -> io::Result<impl Future<Output = ()>> {
+    let shutdown = crate::told_to_end()?;
     Ok(async move {
-        told.await;
+        shutdown.await;
         life.end.notify_one();
     })
 }

@@ -1,4 +1,4 @@
-//! The process that holds sandboxes, and how others reach it.
+//! The sandbox daemon: its main loop, its endpoint, and the client that connects to it.
 
 mod hold;
 mod place;

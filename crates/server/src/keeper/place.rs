@@ -1,11 +1,11 @@
-//! Where the process that holds sandboxes is reached.
+//! Socket and lock file of the sandbox daemon.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// The socket and the lock of the process that holds the sandboxes of one data directory.
+/// Socket and lock file of the sandbox daemon of one data directory.
 #[derive(Debug, Clone)]
 pub struct Place {
     directory: PathBuf,
@@ -13,24 +13,24 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place for a data directory that is there. The socket is not in it, because the path of a socket must be short.
+    /// Endpoint for an existing data directory. The socket is not inside it because a socket path has at most 108 bytes.
     pub fn of(data_directory: &Path) -> io::Result<Self> {
         let data_directory = data_directory.canonicalize()?;
         let hash = blake3::hash(data_directory.as_os_str().as_encoded_bytes());
         Ok(Self { directory: runtime_directory()?, name: hash.to_hex()[..16].to_owned() })
     }
 
-    /// What tells it from those of other data directories.
+    /// Name derived from the data directory, unique among daemons.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where it listens.
+    /// Path of the socket.
     pub fn socket(&self) -> PathBuf {
         self.directory.join(format!("keeper-{}.sock", self.name))
     }
 
-    /// Holds the place for this process, as long as the file is open; nothing if another one has it.
+    /// Locks the endpoint for this process while the returned file is open; `None` if another process holds the lock.
     pub fn hold(&self) -> io::Result<Option<File>> {
         let path = self.directory.join(format!("keeper-{}.lock", self.name));
         let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
@@ -42,7 +42,7 @@ impl Place {
     }
 }
 
-/// A directory that only this user can use, and that is gone after a restart of the machine.
+/// Directory that only this user can access and that does not survive a reboot.
 fn runtime_directory() -> io::Result<PathBuf> {
     let user = rustix::process::geteuid();
     let directory = match std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|path| path.is_dir())
@@ -56,10 +56,11 @@ fn runtime_directory() -> io::Result<PathBuf> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
-    // In a directory that everybody can write to, somebody else may have made it first.
+    // In a world-writable directory such as /tmp, another user may have created it first.
     let metadata = fs::symlink_metadata(&directory)?;
     if !metadata.is_dir() || metadata.uid() != user.as_raw() || metadata.mode() & 0o077 != 0 {
-        let problem = format!("{} is open to others, or belongs to them", directory.display());
+        let problem =
+            format!("{} belongs to another user or is accessible to other users", directory.display());
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, problem));
     }
     Ok(directory)

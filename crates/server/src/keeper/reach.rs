@@ -1,4 +1,4 @@
-//! How others reach the process that holds sandboxes, which they start if there is none.
+//! Connects to the sandbox daemon and starts it if it is not running.
 
 use std::fs::File;
 use std::io;
@@ -15,55 +15,55 @@ use tokio::sync::Mutex;
 
 use super::place::Place;
 
-/// How long it may take to begin.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// How often it is tried again while another process ends or begins.
+/// Timeout for the daemon to report that it is ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
+/// Attempts to connect while another daemon exits or starts, and the pause between them.
 const ATTEMPTS: u32 = 40;
-const BETWEEN: Duration = Duration::from_millis(50);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Why it is not reached.
+/// Failure to reach the sandbox daemon.
 #[derive(Debug, Error)]
 pub enum KeeperError {
-    /// It could not be started.
-    #[error("failed to start the process that holds sandboxes: {0}")]
+    /// The daemon could not be started.
+    #[error("failed to start the sandbox daemon: {0}")]
     Start(#[source] io::Error),
-    /// It ended at once, or said nothing.
-    #[error("the process that holds sandboxes did not begin\nhint: {log} says why", log = log.display())]
+    /// The daemon exited immediately or did not report that it is ready.
+    #[error("the sandbox daemon did not start\nhint: see {log}", log = log.display())]
     NotReady {
-        /// Where it writes what it has to say.
+        /// Log file of the daemon.
         log: PathBuf,
     },
-    /// It does not answer.
-    #[error("failed to reach the process that holds sandboxes: {0}")]
+    /// The daemon does not accept connections.
+    #[error("failed to connect to the sandbox daemon: {0}")]
     Connect(#[source] io::Error),
 }
 
-/// The way to the process that holds sandboxes.
+/// Connects to the sandbox daemon and starts it on demand.
 #[derive(Clone)]
 pub struct Keeper {
     place: Place,
-    /// What is started if nobody answers: the program and its arguments.
+    /// Program and arguments that start the daemon.
     command: Arc<Vec<std::ffi::OsString>>,
     log: PathBuf,
     starting: Arc<Mutex<()>>,
 }
 
 impl Keeper {
-    /// The way to the one of this place.
+    /// Creates a client for the daemon at an endpoint.
     pub fn new(place: Place, command: Vec<std::ffi::OsString>, log: PathBuf) -> Self {
         Self { place, command: Arc::new(command), log, starting: Arc::default() }
     }
 
-    /// Connects to it, if it is there.
+    /// Connects to the daemon if it is running.
     pub async fn connect_if_there(&self) -> Result<Option<UnixStream>, KeeperError> {
         match UnixStream::connect(self.place.socket()).await {
             Ok(stream) => Ok(Some(stream)),
-            Err(error) if is_nobody(&error) => Ok(None),
+            Err(error) if is_not_listening(&error) => Ok(None),
             Err(error) => Err(KeeperError::Connect(error)),
         }
     }
 
-    /// Connects to it, and starts it if it is not there.
+    /// Connects to the daemon and starts it if it is not running.
     pub async fn connect(&self) -> Result<UnixStream, KeeperError> {
         if let Some(stream) = self.connect_if_there().await? {
             return Ok(stream);
@@ -74,13 +74,13 @@ impl Keeper {
             if let Some(stream) = self.connect_if_there().await? {
                 return Ok(stream);
             }
-            // One that ends at the same moment still has the lock, and so this one ends at once.
+            // A daemon that is shutting down still holds the lock, so the new one exits immediately and is started again.
             if let Err(error) = self.start().await {
                 last = Some(error);
             }
             match self.connect_if_there().await? {
                 Some(stream) => return Ok(stream),
-                None => tokio::time::sleep(BETWEEN).await,
+                None => tokio::time::sleep(RETRY_INTERVAL).await,
             }
         }
         Err(last.unwrap_or(KeeperError::NotReady { log: self.log.clone() }))
@@ -99,24 +99,24 @@ impl Keeper {
             .stderr(log)
             .spawn()
             .map_err(KeeperError::Start)?;
-        let mut said = String::new();
+        let mut output = String::new();
         let stdout = child.stdout.take();
-        let heard = async {
+        let reading = async {
             match stdout {
-                Some(stdout) => stdout.take(6).read_to_string(&mut said).await,
+                Some(stdout) => stdout.take(6).read_to_string(&mut output).await,
                 None => Ok(0),
             }
         };
-        let heard = tokio::time::timeout(PATIENCE, heard).await;
-        // It outlives us; whoever is left when it ends is not our business, but its end has to be noticed while we are here.
+        let read = tokio::time::timeout(READY_TIMEOUT, reading).await;
+        // The daemon may outlive this process. If it exits first, it has to be reaped.
         tokio::spawn(async move { child.wait().await });
-        match heard {
-            Ok(Ok(_)) if said == "ready\n" => Ok(()),
+        match read {
+            Ok(Ok(_)) if output == "ready\n" => Ok(()),
             _ => Err(KeeperError::NotReady { log: self.log.clone() }),
         }
     }
 }
 
-fn is_nobody(error: &io::Error) -> bool {
+fn is_not_listening(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused)
 }

@@ -1,4 +1,4 @@
-//! Messages of the protocol and the answers to them.
+//! MCP messages and their responses.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -10,37 +10,37 @@ use tokio::sync::Mutex;
 use super::tools::{Tools, described};
 use crate::client::Client;
 
-/// Versions of the protocol that we speak, the newest first.
+/// Supported protocol versions, newest first.
 const VERSIONS: [&str; 3] = ["2025-06-18", "2025-03-26", "2024-11-05"];
-/// A message that is longer is none.
-const LONGEST: usize = 64 << 20;
+/// Size limit of a message, in bytes.
+const MAX_MESSAGE: usize = 64 << 20;
 
-/// Codes of JSON-RPC.
-const NOT_JSON: i64 = -32700;
-const NO_REQUEST: i64 = -32600;
-const NO_METHOD: i64 = -32601;
-const NO_PARAMETERS: i64 = -32602;
+/// JSON-RPC error codes.
+const PARSE_ERROR: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
 
-/// Somebody who answers a model.
+/// MCP server.
 #[derive(Clone)]
 pub struct Mcp {
     tools: Tools,
 }
 
 impl Mcp {
-    /// With the sandboxes of a service; `program` is menace itself, for what is no part of the service.
+    /// Creates a server for the sandboxes of a service; `program` is the menace binary, for tools outside the service.
     pub fn new(client: Client, program: OsString) -> Self {
         Self { tools: Tools::new(client, program) }
     }
 
-    /// Answers messages, one in a line, until there are no more. Several are answered at once.
+    /// Reads messages, one per line, until the end of the input. Messages are handled concurrently.
     pub async fn serve(
         &self,
         mut reader: impl AsyncBufRead + Unpin,
         writer: impl AsyncWrite + Send + Unpin + 'static,
     ) -> std::io::Result<()> {
         let writer = Arc::new(Mutex::new(writer));
-        let mut under_way = tokio::task::JoinSet::new();
+        let mut pending = tokio::task::JoinSet::new();
         let mut line = String::new();
         loop {
             line.clear();
@@ -51,26 +51,26 @@ impl Mcp {
                 continue;
             }
             let (this, text, writer) = (self.clone(), std::mem::take(&mut line), Arc::clone(&writer));
-            under_way.spawn(async move {
+            pending.spawn(async move {
                 let Some(answer) = this.answer(text.as_bytes()).await else { return Ok(()) };
                 let mut writer = writer.lock().await;
                 writer.write_all(format!("{answer}\n").as_bytes()).await?;
                 writer.flush().await
             });
         }
-        while let Some(written) = under_way.join_next().await {
+        while let Some(written) = pending.join_next().await {
             written.map_err(std::io::Error::other)??;
         }
         Ok(())
     }
 
-    /// The answer to a message; nothing to one that wants none.
+    /// Handles a message; returns `None` for notifications.
     pub async fn answer(&self, message: &[u8]) -> Option<Value> {
-        if message.len() > LONGEST {
-            return Some(failed(&Value::Null, NO_REQUEST, "the message is too long"));
+        if message.len() > MAX_MESSAGE {
+            return Some(failed(&Value::Null, INVALID_REQUEST, "message too large"));
         }
         match serde_json::from_slice(message) {
-            Err(error) => Some(failed(&Value::Null, NOT_JSON, &error.to_string())),
+            Err(error) => Some(failed(&Value::Null, PARSE_ERROR, &error.to_string())),
             Ok(Value::Array(several)) => {
                 let mut answers = Vec::new();
                 for one in &several {
@@ -84,20 +84,20 @@ impl Mcp {
 
     async fn answer_one(&self, message: &Value) -> Option<Value> {
         let Some(method) = message["method"].as_str() else {
-            // An answer to a question that we did not ask is nobody's business.
-            let is_answer = message.get("result").is_some() || message.get("error").is_some();
-            return (!is_answer).then(|| failed(&message["id"], NO_REQUEST, "a message needs a method"));
+            // The server sends no requests, so responses are ignored.
+            let is_response = message.get("result").is_some() || message.get("error").is_some();
+            return (!is_response).then(|| failed(&message["id"], INVALID_REQUEST, "method is missing"));
         };
         let id = message.get("id")?;
         let parameters = &message["params"];
         let result = match method {
-            "initialize" => Ok(greeting(parameters)),
+            "initialize" => Ok(initialize_result(parameters)),
             "ping" => Ok(json!({})),
             "tools/list" => Ok(json!({ "tools": described() })),
             "tools/call" => self.call(parameters).await,
             "resources/list" => Ok(json!({ "resources": [] })),
             "prompts/list" => Ok(json!({ "prompts": [] })),
-            _ => Err((NO_METHOD, format!("there is no method {method:?}"))),
+            _ => Err((METHOD_NOT_FOUND, format!("unknown method {method:?}"))),
         };
         Some(match result {
             Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
@@ -105,28 +105,28 @@ impl Mcp {
         })
     }
 
-    /// What a tool says. One that fails says so in its answer, so that the model can read it.
+    /// Calls a tool. A failure of the tool is part of the result, so that the model can read it.
     async fn call(&self, parameters: &Value) -> Result<Value, (i64, String)> {
-        let name = parameters["name"].as_str().ok_or((NO_PARAMETERS, "a tool has a name".to_owned()))?;
+        let name = parameters["name"].as_str().ok_or((INVALID_PARAMS, "name is missing".to_owned()))?;
         let nothing = json!({});
         let arguments = parameters.get("arguments").unwrap_or(&nothing);
         match self.tools.call(name, arguments).await {
-            None => Err((NO_PARAMETERS, format!("there is no tool {name:?}"))),
+            None => Err((INVALID_PARAMS, format!("unknown tool {name:?}"))),
             Some(Ok(text)) => Ok(json!({ "content": [{ "type": "text", "text": text }], "isError": false })),
             Some(Err(text)) => Ok(json!({ "content": [{ "type": "text", "text": text }], "isError": true })),
         }
     }
 }
 
-fn greeting(parameters: &Value) -> Value {
-    let asked = parameters["protocolVersion"].as_str().unwrap_or_default();
-    let version = VERSIONS.iter().find(|version| **version == asked).unwrap_or(&VERSIONS[0]);
+fn initialize_result(parameters: &Value) -> Value {
+    let requested = parameters["protocolVersion"].as_str().unwrap_or_default();
+    let version = VERSIONS.iter().find(|version| **version == requested).unwrap_or(&VERSIONS[0]);
     json!({
         "protocolVersion": version,
         "capabilities": { "tools": { "listChanged": false } },
         "serverInfo": { "name": "menace", "version": env!("CARGO_PKG_VERSION") },
-        "instructions": "Sandboxes for code that nobody trusts yet. Make one with create_sandbox, run commands in it with \
-                         execute, and destroy it when you are done. Files are in /workspace; there is no network unless asked for.",
+        "instructions": "Sandboxes for untrusted code. Create one with create_sandbox, run commands in it with execute, and \
+                         destroy it when you are done. Files are in /workspace. There is no network unless requested.",
     })
 }
 

@@ -1,4 +1,4 @@
-//! The protocol over HTTP: one address, a message in, its answer out.
+//! MCP over HTTP: one endpoint that receives a message and returns its response.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use axum::routing::post;
 use super::Mcp;
 use crate::front::is_of_this_machine;
 
-/// Answers at `/mcp`.
+/// Router that serves `/mcp`.
 pub fn router(mcp: Mcp) -> Router {
     Router::new().route("/mcp", post(message)).with_state(Arc::new(mcp))
 }
 
 async fn message(State(mcp): State<Arc<Mcp>>, headers: HeaderMap, body: Bytes) -> Response {
-    // A page of the internet in a browser of this machine must not have these tools.
+    // A web page in a local browser must not be able to use these tools.
     let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let origin = headers.get(ORIGIN).map(|origin| origin.to_str().unwrap_or("?"));
     if !is_of_this_machine(host, origin) {
-        return (StatusCode::FORBIDDEN, "only this machine may ask").into_response();
+        return (StatusCode::FORBIDDEN, "only local requests are allowed").into_response();
     }
     match mcp.answer(&body).await {
         Some(answer) => axum::Json(answer).into_response(),

@@ -1,4 +1,4 @@
-//! Sandboxes as tools of a model: the Model Context Protocol, as lines on a pipe or over HTTP.
+//! MCP server (Model Context Protocol) with sandboxes as tools, over stdio or HTTP.
 
 mod answer;
 mod http;

@@ -1,4 +1,4 @@
-//! The tools that a model has.
+//! MCP tools.
 
 use std::ffi::OsString;
 use std::process::Stdio;
@@ -9,17 +9,17 @@ use serde_json::{Value, json};
 use crate::client::{Client, encoded};
 use crate::sandboxes::Executed;
 
-/// The most of an output that a model is given.
-const LONGEST: usize = 100_000;
+/// Maximum number of characters returned to the model.
+const MAX_OUTPUT: usize = 100_000;
 
-/// Somebody who does what tools do.
+/// Implementation of the tools.
 #[derive(Clone)]
 pub(super) struct Tools {
     client: Client,
     program: OsString,
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is written where it is passed")]
+#[expect(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> Value {
     json!({
         "name": name,
@@ -28,73 +28,73 @@ fn tool(name: &str, description: &str, properties: Value, required: &[&str]) -> 
     })
 }
 
-/// All tools, as a model is told of them.
+/// Descriptions of all tools.
 pub(super) fn described() -> Vec<Value> {
-    let sandbox = json!({ "type": "string", "description": "The id that create_sandbox returned" });
-    let path = json!({ "type": "string", "description": "Where it is inside, such as /workspace/main.py" });
+    let sandbox = json!({ "type": "string", "description": "Sandbox id returned by create_sandbox" });
+    let path = json!({ "type": "string", "description": "Path in the sandbox, such as /workspace/main.py" });
     vec![
         tool(
             "create_sandbox",
-            "Make a sandbox: an isolated Linux with an empty /workspace. Returns its id.",
+            "Create a sandbox: an isolated Linux environment with an empty /workspace. Returns its id.",
             json!({
-                "project_name": { "type": "string", "description": "What to call it" },
-                "memory_limit": { "type": "string", "description": "The most memory, such as 512m; 1g without this" },
-                "cpu_limit": { "type": "string", "description": "The most CPU cores, such as 0.5" },
-                "ttl": { "type": "string", "description": "When it is destroyed, such as 1h" },
-                "snapshot": { "type": "string", "description": "A snapshot whose files it begins with" },
+                "project_name": { "type": "string", "description": "Name of the sandbox" },
+                "memory_limit": { "type": "string", "description": "Memory limit, such as 512m; default 1g" },
+                "cpu_limit": { "type": "string", "description": "Limit of CPU cores, such as 0.5" },
+                "ttl": { "type": "string", "description": "Time until the sandbox is destroyed, such as 1h" },
+                "snapshot": { "type": "string", "description": "Id of a snapshot to restore files from" },
             }),
             &[],
         ),
-        tool("list_sandboxes", "List the sandboxes that there are.", json!({}), &[]),
+        tool("list_sandboxes", "List all sandboxes.", json!({}), &[]),
         tool(
             "execute",
-            "Run a command in a sandbox to its end; returns its exit code and what it printed.",
+            "Run a command in a sandbox and wait for its end. Returns the exit code and the output.",
             json!({
                 "sandbox_id": sandbox,
                 "command": { "type": "array", "items": { "type": "string" }, "minItems": 1,
-                    "description": "The program and its arguments; for a shell line [\"sh\", \"-c\", \"…\"]" },
-                "workdir": { "type": "string", "description": "Where it starts; /workspace without this" },
-                "stdin": { "type": "string", "description": "What it reads" },
-                "timeout": { "type": "string", "description": "How long it may take, such as 30s; a minute without this" },
+                    "description": "Program and arguments; for a shell command use [\"sh\", \"-c\", \"…\"]" },
+                "workdir": { "type": "string", "description": "Working directory; default /workspace" },
+                "stdin": { "type": "string", "description": "Content of stdin" },
+                "timeout": { "type": "string", "description": "Timeout, such as 30s; default 60s" },
             }),
             &["sandbox_id", "command"],
         ),
         tool(
             "read_file",
-            "Read a text file of a sandbox.",
+            "Read a text file in a sandbox.",
             json!({ "sandbox_id": sandbox, "path": path }),
             &["sandbox_id", "path"],
         ),
         tool(
             "write_file",
-            "Write a text file in a sandbox; directories on the way are made.",
+            "Write a text file in a sandbox. Missing directories are created.",
             json!({ "sandbox_id": sandbox, "path": path, "content": { "type": "string" } }),
             &["sandbox_id", "path", "content"],
         ),
         tool(
             "list_files",
-            "List a directory of a sandbox.",
+            "List a directory in a sandbox.",
             json!({ "sandbox_id": sandbox, "path": path }),
             &["sandbox_id", "path"],
         ),
         tool(
             "snapshot_sandbox",
-            "Keep a copy of the files of a sandbox; returns its id, for create_sandbox.",
+            "Take a snapshot of the files of a sandbox. Returns its id for create_sandbox.",
             json!({ "sandbox_id": sandbox, "name": { "type": "string" } }),
             &["sandbox_id"],
         ),
         tool(
             "destroy_sandbox",
-            "Destroy a sandbox with all that is in it.",
+            "Destroy a sandbox and its files.",
             json!({ "sandbox_id": sandbox }),
             &["sandbox_id"],
         ),
         tool(
             "run_scenarios",
-            "Call functions of a Python repository of this machine in sandboxes, in five scenarios (ordinary, many at once, \
-             hostile input, drifted schema, flaky upstream), and return what fails.",
+            "Call functions of a local Python repository in sandboxes under five scenarios (normal, concurrent calls, hostile \
+             input, schema drift, flaky upstream) and return the failures.",
             json!({
-                "repository": { "type": "string", "description": "Its directory" },
+                "repository": { "type": "string", "description": "Path of the repository" },
                 "workflow": { "type": "string", "description": "Sections such as shop.cart:checkout, separated by commas" },
             }),
             &["repository", "workflow"],
@@ -126,15 +126,15 @@ impl Tools {
         Self { client, program }
     }
 
-    /// What a tool says, or why it cannot do it; nothing if there is no such tool.
+    /// Calls a tool and returns its output or error; `None` if there is no such tool.
     pub(super) async fn call(&self, name: &str, arguments: &Value) -> Option<Result<String, String>> {
         Some(match name {
             "create_sandbox" => self.create(arguments).await,
-            "list_sandboxes" => self.asked("GET", "/api/sandboxes?limit=1000", None).await,
+            "list_sandboxes" => self.request("GET", "/api/sandboxes?limit=1000", None).await,
             "execute" => self.execute(arguments).await,
             "read_file" | "write_file" | "list_files" | "snapshot_sandbox" | "destroy_sandbox" => {
                 match serde_json::from_value::<OfSandbox>(arguments.clone()) {
-                    Ok(of) => self.of_sandbox(name, of).await,
+                    Ok(of) => self.call_on_sandbox(name, of).await,
                     Err(error) => Err(error.to_string()),
                 }
             }
@@ -146,28 +146,28 @@ impl Tools {
         })
     }
 
-    async fn asked(&self, method: &str, path: &str, body: Option<Value>) -> Result<String, String> {
+    async fn request(&self, method: &str, path: &str, body: Option<Value>) -> Result<String, String> {
         let answer = self.client.bytes(method, path, body).await.map_err(|error| error.to_string())?;
         Ok(shortened(&String::from_utf8_lossy(&answer)))
     }
 
     async fn create(&self, arguments: &Value) -> Result<String, String> {
-        self.asked("POST", "/api/sandboxes", Some(arguments.clone())).await
+        self.request("POST", "/api/sandboxes", Some(arguments.clone())).await
     }
 
     async fn execute(&self, arguments: &Value) -> Result<String, String> {
         let mut body = arguments.clone();
-        let fields = body.as_object_mut().ok_or("arguments have names")?;
+        let fields = body.as_object_mut().ok_or("arguments must be an object")?;
         let id = fields.remove("sandbox_id").and_then(|id| id.as_str().map(str::to_owned));
         let id = id.ok_or("sandbox_id is missing")?;
-        // A model that forgets a command must not wait for ever.
+        // Without a timeout a hanging command would block the model for ever.
         fields.entry("timeout").or_insert_with(|| "60s".into());
         let path = format!("/api/sandboxes/{}/execute", encoded(&id));
         let done: Executed =
             self.client.ask("POST", &path, Some(body)).await.map_err(|error| error.to_string())?;
         let how = match (done.exit_code, done.end.timed_out, done.end.oom) {
-            (_, true, _) => "it took too long and was killed".to_owned(),
-            (_, _, true) => "it ran out of memory and was killed".to_owned(),
+            (_, true, _) => "killed: timeout exceeded".to_owned(),
+            (_, _, true) => "killed: memory limit exceeded".to_owned(),
             (Some(code), ..) => format!("exit code {code}"),
             (None, ..) => format!("killed by signal {}", done.end.signal.unwrap_or(0)),
         };
@@ -176,7 +176,7 @@ impl Tools {
         Ok(shortened(&format!("{how}\n--- stdout\n{}{stderr}", done.stdout)))
     }
 
-    async fn of_sandbox(&self, name: &str, of: OfSandbox) -> Result<String, String> {
+    async fn call_on_sandbox(&self, name: &str, of: OfSandbox) -> Result<String, String> {
         let base = format!("/api/sandboxes/{}", encoded(&of.sandbox_id));
         let file = format!("{base}/files/{}", encoded(of.path.trim_start_matches('/')));
         match name {
@@ -185,10 +185,10 @@ impl Tools {
                 put.map(|()| format!("wrote {}", of.path)).map_err(|error| error.to_string())
             }
             "snapshot_sandbox" => {
-                self.asked("POST", &format!("{base}/snapshots"), Some(json!({ "name": of.name }))).await
+                self.request("POST", &format!("{base}/snapshots"), Some(json!({ "name": of.name }))).await
             }
-            "destroy_sandbox" => self.asked("DELETE", &base, None).await.map(|_| "it is gone".to_owned()),
-            _ => self.asked("GET", &file, None).await,
+            "destroy_sandbox" => self.request("DELETE", &base, None).await.map(|_| "destroyed".to_owned()),
+            _ => self.request("GET", &file, None).await,
         }
     }
 
@@ -201,7 +201,7 @@ impl Tools {
             .await
             .map_err(|error| error.to_string())?;
         let stdout = String::from_utf8_lossy(&done.stdout);
-        // 1 says that something fails, which is what was asked for.
+        // Exit code 1 means that calls failed, which is a valid result.
         match done.status.code() {
             Some(0 | 1) => Ok(shortened(&stdout)),
             _ => Err(shortened(&String::from_utf8_lossy(&done.stderr))),
@@ -210,11 +210,11 @@ impl Tools {
 }
 
 fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LONGEST) {
+    match text.char_indices().nth(MAX_OUTPUT) {
         None => text.to_owned(),
         Some((end, _)) => {
             let left = text.len() - end;
-            format!("{}\n… and {left} bytes more", text.get(..end).unwrap_or_default())
+            format!("{}\n… {left} more bytes", text.get(..end).unwrap_or_default())
         }
     }
 }

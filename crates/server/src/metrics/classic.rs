@@ -1,44 +1,44 @@
-//! The text that every version of Prometheus reads. What our library writes is `OpenMetrics`, in which a counter is declared under
-//! a name without its `_total`, which `promtool` and older readers do not know.
+//! Prometheus text format 0.0.4. `prometheus-client` writes `OpenMetrics`, which declares counters without their `_total`
+//! suffix; `promtool` and older versions of Prometheus do not accept that.
 
 use std::collections::BTreeSet;
 
-/// What the text is, for those who ask.
+/// Content type of the text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Endings that a reader takes for something else than a plain value. Names of the first editions have them all the same, so
-/// nothing is said about what they are.
+/// Suffixes reserved for counters, histograms and summaries. Some gauges of the first edition have them; those are declared
+/// as untyped.
 const RESERVED: [&str; 4] = ["_total", "_count", "_sum", "_bucket"];
 
-/// The same values as `OpenMetrics` has them.
+/// Converts `OpenMetrics` text to the classic format.
 pub(crate) fn classic(open_metrics: &str) -> String {
     let counters: BTreeSet<&str> = open_metrics
         .lines()
         .filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"))
         .collect();
-    let named = |name: &str| {
+    let full_name = |name: &str| {
         if counters.contains(name) { format!("{name}_total") } else { name.to_owned() }
     };
     let mut text = String::with_capacity(open_metrics.len());
     for line in open_metrics.lines() {
-        let said = if let Some((name, help)) = declared(line, "# HELP ") {
-            format!("# HELP {} {help}", named(name))
-        } else if let Some((name, kind)) = declared(line, "# TYPE ") {
-            let is_odd = kind == "gauge" && RESERVED.iter().any(|ending| name.ends_with(ending));
-            let kind = if is_odd || kind == "unknown" { "untyped" } else { kind };
-            format!("# TYPE {} {kind}", named(name))
+        let converted = if let Some((name, help)) = declaration(line, "# HELP ") {
+            format!("# HELP {} {help}", full_name(name))
+        } else if let Some((name, kind)) = declaration(line, "# TYPE ") {
+            let is_misnamed = kind == "gauge" && RESERVED.iter().any(|ending| name.ends_with(ending));
+            let kind = if is_misnamed || kind == "unknown" { "untyped" } else { kind };
+            format!("# TYPE {} {kind}", full_name(name))
         } else if line.starts_with('#') {
             continue;
         } else {
             line.to_owned()
         };
-        text.push_str(&said);
+        text.push_str(&converted);
         text.push('\n');
     }
     text
 }
 
-fn declared<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
+fn declaration<'a>(line: &'a str, word: &str) -> Option<(&'a str, &'a str)> {
     line.strip_prefix(word)?.split_once(' ')
 }
 
@@ -47,7 +47,7 @@ mod tests {
     use super::classic;
 
     #[test]
-    fn counters_have_their_whole_name_and_odd_names_no_kind() {
+    fn counters_keep_their_suffix_and_misnamed_gauges_are_untyped() {
         let open = "# HELP made Things made.\n# TYPE made counter\nmade_total{a=\"b\"} 2\n# HELP took_seconds Time.\n\
             # TYPE took_seconds histogram\n# UNIT took_seconds seconds\ntook_seconds_sum 1\n\
             # HELP active_container_count There.\n# TYPE active_container_count gauge\nactive_container_count 1\n# EOF\n";

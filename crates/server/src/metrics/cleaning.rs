@@ -1,7 +1,7 @@
-//! What becomes of containers that nobody asked for by name: made to wait, removed, failed.
+//! Metrics of the container pool and of the clean-up: containers created, idle, removed and failed.
 //!
-//! The first edition wrote these names without the suffix that counters have, so those that have none are gauges. It also put
-//! the name of an image into some of them; here that is a label.
+//! The first edition wrote these names without the `_total` suffix of counters, so those without it are gauges. It also put
+//! the name of the image into some names; here it is a label.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -25,12 +25,12 @@ struct OfWorker {
     worker: &'static str,
 }
 
-/// Who cleans up.
+/// Worker of the clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Worker {
-    /// Removes what waits too long or is not well.
+    /// Removes containers that are idle for too long or unhealthy.
     Cleanup,
-    /// Removes what nobody knows.
+    /// Removes stale containers, volumes and networks.
     Reaper,
 }
 
@@ -43,7 +43,7 @@ impl Worker {
     }
 }
 
-/// What is counted.
+/// Metrics of the container pool and of the clean-up.
 #[derive(Default)]
 pub(crate) struct CleaningMetrics {
     idle: Gauge,
@@ -72,26 +72,30 @@ pub(crate) struct CleaningMetrics {
 }
 
 impl CleaningMetrics {
-    /// All of them, in a registry.
+    /// Creates the metrics and adds them to a registry.
     pub(crate) fn registered(registry: &mut Registry) -> Self {
         let metrics = Self::default();
         for (name, help, gauge) in [
-            ("cleanup_idle", "Containers removed because nobody asked for them", &metrics.idle),
-            ("cleanup_unhealthy", "Containers removed because they were not well", &metrics.unhealthy),
+            ("cleanup_idle", "Containers removed because they were idle", &metrics.idle),
+            ("cleanup_unhealthy", "Containers removed because they were unhealthy", &metrics.unhealthy),
             ("cleanup_lifetime", "Containers removed because of their age", &metrics.lifetime),
             ("cleanup_disk", "Containers removed because of the size of their files", &metrics.disk),
-            ("cleanup_volume", "Volumes removed that nobody knew", &metrics.volumes),
-            ("cleanup_network", "Networks removed that nobody knew", &metrics.networks),
-            ("stale_containers_removed", "Containers removed that nobody knew", &metrics.containers),
-            ("stale_vms_removed", "Overlays removed at the start", &metrics.stale_overlays),
-            ("runtime_vms_removed", "Overlays removed later", &metrics.runtime_overlays),
-            ("cleanup_failures", "Attempts to remove something that failed", &metrics.failures),
+            ("cleanup_volume", "Stale volumes removed", &metrics.volumes),
+            ("cleanup_network", "Stale networks removed", &metrics.networks),
+            ("stale_containers_removed", "Stale containers removed", &metrics.containers),
+            ("stale_vms_removed", "Stale overlays removed at the start", &metrics.stale_overlays),
+            ("runtime_vms_removed", "Stale overlays removed at run time", &metrics.runtime_overlays),
+            ("cleanup_failures", "Failed attempts to remove a resource", &metrics.failures),
             ("force_kills", "Containers killed because they could not be removed", &metrics.force_kills),
-            ("active_container_limit_reached", "Sandboxes refused for want of room", &metrics.limit_reached),
+            (
+                "active_container_limit_reached",
+                "Sandboxes rejected because of the container limit",
+                &metrics.limit_reached,
+            ),
         ] {
             registry.register(name, help, gauge.clone());
         }
-        let help = "Time that the last sweep took";
+        let help = "Duration of the last sweep";
         registry.register_with_unit("cleanup_duration", help, Unit::Seconds, metrics.swept.clone());
         registry.register("cleanup_duration_seconds_cleanup", help, metrics.swept_cleanup.clone());
         registry.register("cleanup_duration_seconds_reaper", help, metrics.swept_reaper.clone());
@@ -101,26 +105,34 @@ impl CleaningMetrics {
 
     fn register_images(&self, registry: &mut Registry) {
         for (name, help, counter) in [
-            ("container_creation_failures", "Containers that could not be made", &self.creation_failures),
-            ("container_creation_success", "Containers that were made", &self.creation_successes),
-            ("container_creation_alerts", "Alerts about containers not made", &self.creation_alerts),
+            ("container_creation_failures", "Containers that could not be created", &self.creation_failures),
+            ("container_creation_success", "Containers created", &self.creation_successes),
+            (
+                "container_creation_alerts",
+                "Alerts about containers that could not be created",
+                &self.creation_alerts,
+            ),
         ] {
             registry.register(name, help, counter.clone());
         }
-        let help = "Time that the last attempt to make a container took";
+        let help = "Duration of the last attempt to create a container";
         registry.register_with_unit("container_creation", help, Unit::Seconds, self.creation_seconds.clone());
         for (name, help, gauge) in [
-            ("container_failures", "Failures of all processes of this data directory", &self.image_failures),
-            ("consecutive_failures", "The same, since the last success", &self.image_consecutive),
-            ("pooled_container_count", "Containers that wait", &self.waiting),
+            (
+                "container_failures",
+                "Creation failures of all processes of this data directory",
+                &self.image_failures,
+            ),
+            ("consecutive_failures", "Creation failures since the last success", &self.image_consecutive),
+            ("pooled_container_count", "Idle containers in the pool", &self.waiting),
         ] {
             registry.register(name, help, gauge.clone());
         }
-        let help = "Seconds that are waited after a failed attempt now";
+        let help = "Current delay after a failed attempt, in seconds";
         registry.register("container_backoff_base", help, self.backoff.clone());
     }
 
-    /// Counts something that happened to containers.
+    /// Counts an event of the container pool.
     pub(crate) fn count(&self, event: &PoolEvent) {
         match event {
             PoolEvent::Created { image, took, backoff } => {
@@ -151,7 +163,7 @@ impl CleaningMetrics {
     }
 
     fn count_removed(&self, why: Removal) {
-        let counted = match why {
+        let gauge = match why {
             Removal::Idle => &self.idle,
             Removal::Unhealthy => &self.unhealthy,
             Removal::Lifetime => &self.lifetime,
@@ -159,30 +171,30 @@ impl CleaningMetrics {
             Removal::StaleContainer => &self.containers,
             Removal::StaleVolume => &self.volumes,
             Removal::StaleNetwork => &self.networks,
-            // It made room for a sandbox; that is no clean-up.
+            // Evicted to make room for a sandbox, which is not clean-up.
             Removal::GaveWay => return,
         };
-        counted.inc();
+        gauge.inc();
     }
 
-    /// A sandbox was removed because of its files.
+    /// Counts a sandbox that was destroyed because it exceeded its disk limit.
     pub(crate) fn disk_exceeded(&self) {
         self.disk.inc();
     }
 
-    /// Overlays of virtual machines were removed, at the start or later; others could not be.
+    /// Counts overlays of virtual machines that were removed, at the start or later, and those that could not be removed.
     pub(crate) fn overlays(&self, is_start: bool, removed: usize, failed: usize) {
-        let counted = if is_start { &self.stale_overlays } else { &self.runtime_overlays };
-        counted.inc_by(whole(removed as u64));
+        let gauge = if is_start { &self.stale_overlays } else { &self.runtime_overlays };
+        gauge.inc_by(whole(removed as u64));
         self.failures.inc_by(whole(failed as u64));
     }
 
-    /// Something could not even be looked for.
+    /// Counts a failed clean-up task.
     pub(crate) fn failed(&self) {
         self.failures.inc();
     }
 
-    /// A sweep took so long.
+    /// Records the duration of a sweep.
     pub(crate) fn swept(&self, worker: Worker, took: Duration) {
         let seconds = took.as_secs_f64();
         self.swept.get_or_create(&OfWorker { worker: worker.name() }).set(seconds);
@@ -204,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_first_edition() {
+    fn metric_names_are_those_of_the_first_edition() {
         let mut registry = Registry::default();
         let metrics = CleaningMetrics::registered(&mut registry);
         let second = Duration::from_secs(1);
@@ -261,7 +273,7 @@ mod tests {
             "container_creation_seconds{image=\"b:1\"} 1.0",
             "container_backoff_base 1.0",
         ] {
-            assert!(text.lines().any(|written| written == line), "{line} is missing in\n{text}");
+            assert!(text.lines().any(|written| written == line), "{line} is missing from\n{text}");
         }
     }
 }

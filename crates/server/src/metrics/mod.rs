@@ -1,4 +1,4 @@
-//! What is counted, for Prometheus. Names are those of the first edition.
+//! Prometheus metrics of the sandbox daemon. Names are those of the first edition.
 
 mod classic;
 mod cleaning;

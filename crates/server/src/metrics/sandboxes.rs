@@ -1,4 +1,4 @@
-//! What is counted of sandboxes, by who makes them.
+//! Metrics of sandboxes, by backend.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -20,10 +20,10 @@ struct Labels {
     backend: &'static str,
 }
 
-/// Where what takes longer is counted separately, in seconds.
+/// Upper bounds of the histogram buckets, in seconds.
 const BUCKETS: [f64; 11] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-/// What is counted.
+/// All metrics of the sandbox daemon.
 pub struct Metrics {
     registry: Registry,
     creation_seconds: Family<Labels, Histogram, fn() -> Histogram>,
@@ -32,7 +32,7 @@ pub struct Metrics {
     active: Family<Labels, Gauge>,
     executed: Family<Labels, Counter>,
     cpu_seconds: Counter<f64, AtomicU64>,
-    /// What becomes of containers.
+    /// Metrics of containers and of the clean-up.
     pub(crate) cleaning: CleaningMetrics,
 }
 
@@ -57,30 +57,26 @@ impl Default for Metrics {
         let registry = &mut metrics.registry;
         registry.register_with_unit(
             "sandbox_creation",
-            "Time that making a sandbox took",
+            "Time to create a sandbox",
             Unit::Seconds,
             metrics.creation_seconds.clone(),
         );
         registry.register(
             "sandbox_creation_failures",
-            "Sandboxes that could not be made",
+            "Sandboxes that could not be created",
             metrics.creation_failures.clone(),
         );
         registry.register_with_unit(
             "sandbox_ending",
-            "Time that the end of a sandbox took",
+            "Time to destroy a sandbox",
             Unit::Seconds,
             metrics.cleanup_seconds.clone(),
         );
-        registry.register("active_container_count", "Sandboxes that there are", metrics.active.clone());
-        registry.register(
-            "sandbox_commands",
-            "Commands that were run to their end",
-            metrics.executed.clone(),
-        );
+        registry.register("active_container_count", "Existing sandboxes", metrics.active.clone());
+        registry.register("sandbox_commands", "Commands that finished", metrics.executed.clone());
         registry.register_with_unit(
             "sandbox_commands_cpu",
-            "CPU time of those commands, where it was counted",
+            "CPU time of finished commands, where the backend measures it",
             Unit::Seconds,
             metrics.cpu_seconds.clone(),
         );
@@ -89,31 +85,31 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// A sandbox was made.
+    /// Counts a created sandbox.
     pub fn made(&self, backend: BackendName, took: Duration) {
         let labels = Labels { backend: backend.name() };
         self.creation_seconds.get_or_create(&labels).observe(took.as_secs_f64());
         self.active.get_or_create(&labels).inc();
     }
 
-    /// A sandbox was taken over.
+    /// Counts an adopted sandbox.
     pub fn adopted(&self, backend: BackendName) {
         self.active.get_or_create(&Labels { backend: backend.name() }).inc();
     }
 
-    /// A sandbox could not be made.
+    /// Counts a sandbox that could not be created.
     pub fn not_made(&self, backend: BackendName) {
         self.creation_failures.get_or_create(&Labels { backend: backend.name() }).inc();
     }
 
-    /// A sandbox was ended.
+    /// Counts a destroyed sandbox.
     pub fn ended(&self, backend: BackendName, took: Duration) {
         let labels = Labels { backend: backend.name() };
         self.cleanup_seconds.get_or_create(&labels).observe(took.as_secs_f64());
         self.active.get_or_create(&labels).dec();
     }
 
-    /// A command was run to its end.
+    /// Counts a finished command.
     pub fn executed(&self, backend: BackendName, cpu_ms: Option<f64>) {
         self.executed.get_or_create(&Labels { backend: backend.name() }).inc();
         if let Some(cpu_ms) = cpu_ms {
@@ -121,7 +117,7 @@ impl Metrics {
         }
     }
 
-    /// All of it, as Prometheus reads it.
+    /// All metrics in the Prometheus text format.
     pub fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.

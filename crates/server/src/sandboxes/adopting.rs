@@ -1,4 +1,4 @@
-//! Sandboxes that outlived the process that held them are taken over.
+//! Adoption of sandboxes that outlived an earlier sandbox daemon.
 
 use std::sync::Arc;
 
@@ -11,18 +11,23 @@ use super::tenants::Caller;
 use super::view::Status;
 
 impl Sandboxes {
-    /// Takes over what is still there of what was written down. What is gone is forgotten; what cannot be asked about now is
-    /// kept for the next time.
+    /// Adopts the recorded sandboxes that still exist. Records of sandboxes that are gone are deleted; if the backend
+    /// does not answer, the record is kept for the next start.
     pub async fn adopt(&self) {
         for record in self.records.iter().flat_map(super::records::Records::all) {
             let id = record.id.clone();
             match self.adopt_one(record).await {
-                Ok(true) => tracing::info!("sandbox {id} is still there"),
+                Ok(true) => tracing::info!("adopted sandbox {id}"),
                 Ok(false) => {
                     self.forget_record(&id);
-                    self.happenings.tell("sandbox.lost", &id, None, Some("it was gone".into()));
+                    self.happenings.tell(
+                        "sandbox.lost",
+                        &id,
+                        None,
+                        Some("the sandbox no longer exists".into()),
+                    );
                 }
-                Err(error) => tracing::warn!("sandbox {id} cannot be taken over now: {}", error.message()),
+                Err(error) => tracing::warn!("failed to adopt sandbox {id}: {}", error.message()),
             }
         }
     }
@@ -33,12 +38,12 @@ impl Sandboxes {
         let state = match sandbox.state().await {
             Ok(state) => state,
             Err(error) => {
-                // Dropping a sandbox destroys it, and an engine that did not answer once is no reason for that.
+                // Dropping a sandbox destroys it. One missing answer of the engine must not do that.
                 std::mem::forget(sandbox);
                 return Err(error.into());
             }
         };
-        // What it may have was decided when it was made.
+        // The quota was checked when the sandbox was created.
         let caller = Caller { key: record.owner, ..Caller::default() };
         let reservation = self.tenants.reserve(&caller, &record.spec.limits)?;
         let entry = Entry::new(sandbox, record.spec, &record.wanted, record.backend, &caller, reservation)
@@ -48,7 +53,7 @@ impl Sandboxes {
         if let Some(before) = record.now {
             entry.change(|now| *now = before);
         }
-        entry.change(|now| now.status = status(state, was_stopped));
+        entry.change(|now| now.status = adopted_status(state, was_stopped));
         lock(&self.entries).insert(entry.id.clone(), Arc::clone(&entry));
         self.metrics.adopted(entry.backend);
         self.tell("sandbox.adopted", &entry, None);
@@ -56,9 +61,10 @@ impl Sandboxes {
     }
 }
 
-/// What the engine says of a sandbox, and whether it was stopped: a container that was goes on with our first process alone, and
-/// the engine does not know that it is to take no commands. A command that nobody hears any more is ended by its leader.
-fn status(state: SandboxState, was_stopped: bool) -> Status {
+/// Status of an adopted sandbox, from the engine's state and the recorded status: a stopped container keeps running its init
+/// process, and the engine does not know that it accepts no commands. A command whose reader is gone is ended by its session
+/// leader.
+fn adopted_status(state: SandboxState, was_stopped: bool) -> Status {
     match state {
         SandboxState::Paused => Status::Paused,
         SandboxState::Running if was_stopped => Status::Stopped,

@@ -1,5 +1,5 @@
-//! Sizes, shares, times and users as callers write them: a number, or a text with a unit. What is read here and what the
-//! document says are the same, so the patterns are beside the code that keeps them.
+//! Sizes, CPU shares, durations and users in requests: a number, or a string with a unit. The patterns of the OpenAPI
+//! document must match the parsers, so both are defined here.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct Size(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CpuShare(pub f64);
 
-/// A time, as seconds or as text such as `90s` or `10m`. It is never nothing.
+/// A duration above zero, as seconds or as text such as `90s` or `10m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
@@ -28,37 +28,37 @@ pub struct Span(pub Duration);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UserName(pub User);
 
-/// The most bytes that can be written as a plain number, and as one with a unit: more than any machine has, and so few that
-/// no unit makes it more than a number can be.
-const MOST_BYTES: u64 = 999_999_999_999_999;
-const MOST_OF_A_UNIT: u64 = 999_999;
-/// The most cores and seconds, and the largest id of a user that every host can map.
-const LARGEST: u32 = 999_999_999;
+/// Largest plain number of bytes, and largest number with a unit: more than any machine has, and small enough that no unit
+/// overflows a `u64`.
+const MAX_BYTES: u64 = 999_999_999_999_999;
+const MAX_WITH_UNIT: u64 = 999_999;
+/// Largest number of cores and of seconds, and the largest user id that every host can map.
+const MAX_NUMBER: u32 = 999_999_999;
 
-/// A decimal number above nothing, without zeros before it.
-const ABOVE_NOTHING: &str = r"([1-9][0-9]{0,8}(\.[0-9]{1,9})?|0\.[0-9]{0,8}[1-9])";
+/// Pattern of a decimal number above zero, without leading zeros.
+const POSITIVE: &str = r"([1-9][0-9]{0,8}(\.[0-9]{1,9})?|0\.[0-9]{0,8}[1-9])";
 
-/// What is told to whoever writes something else.
+/// Expected values, as named in error messages.
 const SIZE: &str = "a size such as 512m or 2g";
 const SHARE: &str = "a number of cores above 0, such as 0.5";
-const SPAN: &str = "a time above 0, such as 30 (seconds), 500ms or 10m";
+const SPAN: &str = "a duration above 0, such as 30 (seconds), 500ms or 10m";
 const USER: &str = "a user such as 1000 or 1000:1000";
 
 impl Size {
     fn of_text(text: &str) -> Option<Self> {
         let (number, unit) = decimal(text)?;
-        let most = if matches!(unit, "" | "b" | "B") { MOST_BYTES } else { MOST_OF_A_UNIT };
-        let is_small = number.split('.').next()?.parse::<u64>().is_ok_and(|whole| whole <= most);
-        // `1 g` as well as `1g`.
-        (is_small && has_few_decimals(number)).then(|| Bytes::parse(text).map(|bytes| Self(bytes.0)))?
+        let most = if matches!(unit, "" | "b" | "B") { MAX_BYTES } else { MAX_WITH_UNIT };
+        let is_in_range = number.split('.').next()?.parse::<u64>().is_ok_and(|whole| whole <= most);
+        // `Bytes::parse` accepts `1 g` as well as `1g`.
+        (is_in_range && has_few_decimals(number)).then(|| Bytes::parse(text).map(|bytes| Self(bytes.0)))?
     }
 
     fn of_number(number: f64) -> Option<Self> {
-        let is_whole = number.fract() == 0.0 && (0.0..=MOST_BYTES as f64).contains(&number);
+        let is_whole = number.fract() == 0.0 && (0.0..=MAX_BYTES as f64).contains(&number);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "it is whole, not negative, and less than 2^53"
+            reason = "the number is whole, not negative, and less than 2^53"
         )]
         is_whole.then_some(Self(number as u64))
     }
@@ -66,28 +66,28 @@ impl Size {
 
 impl CpuShare {
     fn of_text(text: &str) -> Option<Self> {
-        let (number, unit) = above_nothing(text)?;
+        let (number, unit) = positive_decimal(text)?;
         unit.is_empty().then(|| number.parse().ok().map(Self))?
     }
 
     fn of_number(number: f64) -> Option<Self> {
-        (number > 0.0 && number <= f64::from(LARGEST)).then_some(Self(number))
+        (number > 0.0 && number <= f64::from(MAX_NUMBER)).then_some(Self(number))
     }
 }
 
-/// The shortest time that there is. What is shorter and not nothing is as long.
+/// Shortest duration; shorter ones are rounded up to it.
 const SHORTEST: Duration = Duration::from_millis(1);
 
 impl Span {
     fn of_text(text: &str) -> Option<Self> {
-        let (number, unit) = above_nothing(text)?;
+        let (number, unit) = positive_decimal(text)?;
         let is_unit = matches!(unit, "" | "ms" | "s" | "m" | "h" | "d");
         (is_unit).then(|| <Duration as SettingValue>::parse(&format!("{number}{unit}")))?.map(Self::of)
     }
 
     fn of_number(number: f64) -> Option<Self> {
-        let is_possible = number > 0.0 && number <= f64::from(LARGEST);
-        is_possible.then(|| Duration::try_from_secs_f64(number).ok().map(Self::of))?
+        let is_in_range = number > 0.0 && number <= f64::from(MAX_NUMBER);
+        is_in_range.then(|| Duration::try_from_secs_f64(number).ok().map(Self::of))?
     }
 
     fn of(time: Duration) -> Self {
@@ -106,17 +106,17 @@ impl UserName {
     }
 
     fn of_number(number: f64) -> Option<Self> {
-        let is_id = number.fract() == 0.0 && (0.0..=f64::from(LARGEST)).contains(&number);
+        let is_id = number.fract() == 0.0 && (0.0..=f64::from(MAX_NUMBER)).contains(&number);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
-            reason = "it is whole, not negative, and less than 2^30"
+            reason = "the number is whole, not negative, and less than 2^30"
         )]
         is_id.then_some(Self(User { uid: number as u32, gid: number as u32 }))
     }
 }
 
-/// The number at the beginning of a text and the unit after it, between which one space may be.
+/// Splits a text into its leading number and the unit, which may be separated by one space.
 fn decimal(text: &str) -> Option<(&str, &str)> {
     let end = text.find(|one: char| !one.is_ascii_digit() && one != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -131,8 +131,8 @@ fn has_few_decimals(number: &str) -> bool {
     })
 }
 
-/// The same for a number as [`ABOVE_NOTHING`] says it, with the unit directly after it.
-fn above_nothing(text: &str) -> Option<(&str, &str)> {
+/// Splits a text like [`decimal`], for numbers that match [`POSITIVE`] with the unit directly after them.
+fn positive_decimal(text: &str) -> Option<(&str, &str)> {
     let (number, unit) = decimal(text).filter(|_| !text.contains(' '))?;
     let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
     let is_above = match whole {
@@ -142,7 +142,7 @@ fn above_nothing(text: &str) -> Option<(&str, &str)> {
     (is_above && has_few_decimals(number)).then_some((number, unit))
 }
 
-/// What callers write.
+/// JSON value of an amount.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum NumberOrText {
@@ -156,23 +156,23 @@ fn read<'de, D: Deserializer<'de>, T>(
     of_number: impl FnOnce(f64) -> Option<T>,
     of_text: impl FnOnce(&str) -> Option<T>,
 ) -> Result<T, D::Error> {
-    let written = NumberOrText::deserialize(deserializer)
+    let value = NumberOrText::deserialize(deserializer)
         .map_err(|_| serde::de::Error::custom(format!("expected {accepted}")))?;
-    let (read, text) = match written {
+    let (read, text) = match value {
         NumberOrText::Number(number) => (of_number(number), number.to_string()),
         NumberOrText::Text(text) => (of_text(&text), text),
     };
     read.ok_or_else(|| serde::de::Error::custom(format!("{text:?} is not {accepted}")))
 }
 
-/// What a caller may write, for the document.
-fn described(number: &serde_json::Value, pattern: &str, description: &str) -> RefOr<Schema> {
+/// Schema of an amount for the OpenAPI document.
+fn amount_schema(number: &serde_json::Value, pattern: &str, description: &str) -> RefOr<Schema> {
     let text = json!({ "type": "string", "pattern": format!("^{pattern}$") });
     let either = json!({ "oneOf": [number, text], "description": description });
     built(&either)
 }
 
-macro_rules! written_as {
+macro_rules! parsed_and_described {
     ($($type:ident: $accepted:ident, $number:expr, $pattern:expr;)+) => {$(
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -182,7 +182,7 @@ macro_rules! written_as {
 
         impl PartialSchema for $type {
             fn schema() -> RefOr<Schema> {
-                described(&$number, &$pattern, $accepted)
+                amount_schema(&$number, &$pattern, $accepted)
             }
         }
 
@@ -190,13 +190,13 @@ macro_rules! written_as {
     )+};
 }
 
-written_as! {
-    Size: SIZE, json!({ "type": "integer", "minimum": 0, "maximum": MOST_BYTES }),
+parsed_and_described! {
+    Size: SIZE, json!({ "type": "integer", "minimum": 0, "maximum": MAX_BYTES }),
         format!("({}|{})", r"[0-9]{1,15}(\.[0-9]{1,9})?( ?[bB])?", r"[0-9]{1,6}(\.[0-9]{1,9})? ?[kKmMgGtT][iI]?[bB]?");
-    CpuShare: SHARE, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": LARGEST }), ABOVE_NOTHING;
-    Span: SPAN, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": LARGEST }),
-        format!("{ABOVE_NOTHING}(ms|s|m|h|d)?");
-    UserName: USER, json!({ "type": "integer", "minimum": 0, "maximum": LARGEST }), "[0-9]{1,9}(:[0-9]{1,9})?";
+    CpuShare: SHARE, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MAX_NUMBER }), POSITIVE;
+    Span: SPAN, json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MAX_NUMBER }),
+        format!("{POSITIVE}(ms|s|m|h|d)?");
+    UserName: USER, json!({ "type": "integer", "minimum": 0, "maximum": MAX_NUMBER }), "[0-9]{1,9}(:[0-9]{1,9})?";
 }
 
 impl Serialize for Span {
@@ -246,11 +246,10 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_share_and_no_time() {
-        for nothing in [json!("0"), json!("0.0"), json!(0), json!(-1), json!("-1"), json!("01"), json!("1e3")]
-        {
-            assert_eq!(of::<CpuShare>(nothing.clone()), None, "{nothing}");
-            assert_eq!(of::<Span>(nothing.clone()), None, "{nothing}");
+    fn zero_is_neither_a_share_nor_a_duration() {
+        for zero in [json!("0"), json!("0.0"), json!(0), json!(-1), json!("-1"), json!("01"), json!("1e3")] {
+            assert_eq!(of::<CpuShare>(zero.clone()), None, "{zero}");
+            assert_eq!(of::<Span>(zero.clone()), None, "{zero}");
         }
         assert_eq!(of::<CpuShare>(json!("0.5")), Some(CpuShare(0.5)));
         assert_eq!(of::<CpuShare>(json!(1.25)), Some(CpuShare(1.25)));

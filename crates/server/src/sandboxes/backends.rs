@@ -1,4 +1,4 @@
-//! The backends, each started when the first sandbox of it is wanted.
+//! The backends, each started when its first sandbox is requested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -11,10 +11,10 @@ use tokio::sync::Mutex;
 
 use super::wanted::BackendName;
 
-/// Who knows how to start backends.
+/// Starts backends.
 #[async_trait]
 pub trait Starter: Send + Sync {
-    /// Starts one. Whoever observes it hears what it does by itself.
+    /// Starts a backend. The observer receives its pool events.
     async fn start(
         &self,
         name: BackendName,
@@ -22,38 +22,38 @@ pub trait Starter: Send + Sync {
     ) -> Result<Arc<dyn Backend>, SandboxError>;
 }
 
-/// Backends that run.
+/// Running backends.
 pub struct Backends {
     starter: Box<dyn Starter>,
-    /// The one that is used if nobody says which.
+    /// Default backend.
     pub usual: BackendName,
     started: Mutex<BTreeMap<BackendName, Arc<dyn Backend>>>,
     observer: OnceLock<Arc<dyn PoolObserver>>,
 }
 
-/// For backends that nobody observes.
+/// Observer of backends without a configured observer.
 struct Nobody;
 
 impl PoolObserver for Nobody {
     fn happened(&self, _event: PoolEvent) {}
 
     fn keeps(&self) -> io::Result<BTreeSet<String>> {
-        Err(io::Error::other("nobody knows which sandboxes are kept"))
+        Err(io::Error::other("no observer is set that knows which sandboxes to keep"))
     }
 }
 
 impl Backends {
-    /// None runs yet.
+    /// Creates a set without running backends.
     pub fn new(starter: Box<dyn Starter>, usual: BackendName) -> Self {
         Self { starter, usual, started: Mutex::default(), observer: OnceLock::new() }
     }
 
-    /// Says who hears of what backends do by themselves. Who says it first stays.
+    /// Sets the observer of pool events. Only the first call has an effect.
     pub(super) fn observed_by(&self, observer: Arc<dyn PoolObserver>) {
         let _ = self.observer.set(observer);
     }
 
-    /// One, started if it does not run yet. Who comes meanwhile waits for the same.
+    /// Returns a backend and starts it if necessary. Concurrent callers wait for the same start.
     pub async fn get(&self, name: BackendName) -> Result<Arc<dyn Backend>, SandboxError> {
         let mut started = self.started.lock().await;
         if let Some(backend) = started.get(&name) {
@@ -65,12 +65,12 @@ impl Backends {
         Ok(backend)
     }
 
-    /// All that run.
+    /// All running backends.
     pub async fn started(&self) -> Vec<Arc<dyn Backend>> {
         self.started.lock().await.values().cloned().collect()
     }
 
-    /// Ends all.
+    /// Shuts down all backends.
     pub async fn end(&self) {
         for backend in self.started().await {
             backend.end().await;

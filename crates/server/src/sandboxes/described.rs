@@ -1,4 +1,4 @@
-//! Schemas that attributes cannot say, written as JSON.
+//! OpenAPI schemas that utoipa's attributes cannot express, written as JSON.
 
 use serde_json::{Value, json};
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, SchemaType};
@@ -6,23 +6,23 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::wanted::{LONGEST_NAME, MOST_LABELS, MOST_VARIABLES};
 
-/// Any text without a zero byte, as programs take it.
-const WITHOUT_ZERO: &str = r"^[^\x00]*$";
+/// Pattern of a text without a zero byte, as required for program arguments.
+const NO_ZERO_BYTE: &str = r"^[^\x00]*$";
 
-/// A schema as it is written. Those of lists are put together here: read by itself, a list is an object without items.
+/// Parses a schema. Arrays are built here, because utoipa would deserialize an array as an object without items.
 pub(super) fn built(written: &Value) -> RefOr<Schema> {
-    let several = |name: &str| written[name].as_array().map(|all| all.iter().map(built).collect::<Vec<_>>());
+    let schemas = |name: &str| written[name].as_array().map(|all| all.iter().map(built).collect::<Vec<_>>());
     if written["type"] == "array" {
         let list = ArrayBuilder::new().items(built(&written["items"]));
         let least = written["minItems"].as_u64().and_then(|least| usize::try_from(least).ok());
         return list.min_items(least).build().into();
     }
     let description = written["description"].as_str();
-    if let Some(all) = several("oneOf") {
+    if let Some(all) = schemas("oneOf") {
         let either = all.into_iter().fold(OneOfBuilder::new(), OneOfBuilder::item);
         return Schema::OneOf(either.description(description).build()).into();
     }
-    if let Some(all) = several("anyOf") {
+    if let Some(all) = schemas("anyOf") {
         let either = all.into_iter().fold(AnyOfBuilder::new(), AnyOfBuilder::item);
         return Schema::AnyOf(either.description(description).build()).into();
     }
@@ -32,20 +32,20 @@ pub(super) fn built(written: &Value) -> RefOr<Schema> {
     }
     let mut rest = written.clone();
     let properties = rest.as_object_mut().and_then(|fields| fields.remove("properties"));
-    let mut object: Object = serde_json::from_value(rest).expect("a schema is written as one");
+    let mut object: Object = serde_json::from_value(rest).expect("schemas in this crate are valid");
     for (name, property) in properties.iter().filter_map(Value::as_object).flatten() {
         object.properties.insert(name.clone(), built(property));
     }
     Schema::Object(object).into()
 }
 
-/// Variables that a program can have.
+/// Environment variables.
 pub(super) fn variables() -> RefOr<Schema> {
     built(&json!({
         "type": "object",
-        "description": "Variables, by their names.",
+        "description": "Environment variables by name.",
         "propertyNames": { "type": "string", "pattern": r"^[^=\x00]+$" },
-        "additionalProperties": { "type": "string", "pattern": WITHOUT_ZERO },
+        "additionalProperties": { "type": "string", "pattern": NO_ZERO_BYTE },
         "maxProperties": MOST_VARIABLES,
     }))
 }
@@ -54,34 +54,34 @@ pub(super) fn variables() -> RefOr<Schema> {
 pub(super) fn labels() -> RefOr<Schema> {
     built(&json!({
         "type": "object",
-        "description": "Whatever its owner wants to find it by.",
+        "description": "Labels for filtering sandboxes.",
         "propertyNames": { "type": "string", "minLength": 1, "maxLength": LONGEST_NAME },
         "additionalProperties": { "type": "string", "maxLength": LONGEST_NAME },
         "maxProperties": MOST_LABELS,
     }))
 }
 
-/// The same, or nothing.
+/// Labels, or null.
 pub(crate) fn labels_or_nothing() -> RefOr<Schema> {
     Schema::OneOf(OneOfBuilder::new().item(built(&json!({ "type": "null" }))).item(labels()).build()).into()
 }
 
-/// A program and its arguments.
+/// Program and arguments.
 pub(super) fn command() -> RefOr<Schema> {
-    let word = json!({ "type": "string", "pattern": WITHOUT_ZERO });
+    let word = json!({ "type": "string", "pattern": NO_ZERO_BYTE });
     let described = built(&json!({ "type": "array", "items": word, "minItems": 1 }));
     let RefOr::T(Schema::Array(mut list)) = described else { return described };
-    list.description = Some("The program and its arguments.".into());
+    list.description = Some("Program and arguments.".into());
     list.example = Some(json!(["node", "--version"]));
     RefOr::T(Schema::Array(list))
 }
 
-/// A directory inside, or nothing.
+/// Working directory, or null.
 pub(super) fn directory() -> RefOr<Schema> {
     built(&json!({
         "type": ["string", "null"],
-        "description": "Where it starts.",
-        "pattern": WITHOUT_ZERO,
+        "description": "Working directory.",
+        "pattern": NO_ZERO_BYTE,
         "examples": ["/workspace"],
     }))
 }
@@ -92,8 +92,8 @@ pub(super) fn ports() -> RefOr<Schema> {
         built(&json!({ "type": "array", "items": { "type": "integer", "minimum": 1, "maximum": 65535 } }));
     let RefOr::T(Schema::Array(mut list)) = described else { return described };
     list.description = Some(
-        "Ports on which programs inside will listen. They are reached below `/api/sandboxes/{id}/ports/{port}/`, as others \
-         are; naming them lists them. Nothing is opened on the host."
+        "Ports on which programs inside will listen. Every port is reachable below `/api/sandboxes/{id}/ports/{port}/`; \
+         those named here are listed. No port is opened on the host."
             .into(),
     );
     RefOr::T(Schema::Array(list))

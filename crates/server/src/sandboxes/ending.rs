@@ -1,4 +1,4 @@
-//! What ends by itself: sandboxes whose time is over, processes of those that nobody uses, sandboxes that died.
+//! Expiry of sandboxes: destroys expired and oversized ones, stops idle ones.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,29 +12,29 @@ use super::view::Status;
 use super::wanted::BackendName;
 use crate::clock;
 
-/// How often it is looked for what ends by itself.
-const LOOK: Duration = Duration::from_millis(500);
-/// How often it is measured what sandboxes take.
-const SAMPLE: Duration = Duration::from_secs(10);
+/// Interval between two checks for expired and idle sandboxes.
+const REAP_INTERVAL: Duration = Duration::from_millis(500);
+/// Interval between two measurements of resource usage.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(10);
 
 impl Sandboxes {
-    /// Ends what ends by itself, for ever.
+    /// Destroys expired sandboxes and stops idle ones; never returns.
     pub async fn reap(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(REAP_INTERVAL).await;
             self.reap_once(clock::now_ms()).await;
         }
     }
 
-    /// Measures what sandboxes take, for ever, one after the other.
+    /// Measures the resource usage of running sandboxes, one after the other; never returns.
     pub async fn measure(self: Arc<Self>) {
         loop {
-            tokio::time::sleep(SAMPLE).await;
+            tokio::time::sleep(SAMPLE_INTERVAL).await;
             for entry in self.all(&Caller::default()) {
                 if entry.now().status == Status::Running
                     && let Err(error) = entry.sample().await
                 {
-                    tracing::debug!("nobody knows what sandbox {} takes: {}", entry.id, error.message());
+                    tracing::debug!("failed to measure sandbox {}: {}", entry.id, error.message());
                 }
                 entry.forget_ended();
             }
@@ -43,28 +43,28 @@ impl Sandboxes {
 
     pub(super) async fn reap_once(&self, now: i64) {
         let entries: Vec<Arc<Entry>> = lock(&self.entries).values().cloned().collect();
-        let ended = entries.iter().map(|entry| self.end_if_over(entry, now));
+        let ended = entries.iter().map(|entry| self.end_if_expired(entry, now));
         for (entry, result) in entries.iter().zip(join_all(ended).await) {
             if let Err(error) = result {
-                tracing::warn!("sandbox {} did not end: {}", entry.id, error.message());
+                tracing::warn!("failed to end sandbox {}: {}", entry.id, error.message());
             }
         }
     }
 
-    async fn end_if_over(&self, entry: &Arc<Entry>, now: i64) -> Result<(), crate::error::ApiError> {
+    async fn end_if_expired(&self, entry: &Arc<Entry>, now: i64) -> Result<(), crate::error::ApiError> {
         let state = entry.now();
         if state.expires_ms.is_some_and(|expires| expires <= now) {
-            return self.destroy(entry, "its time was over").await;
+            return self.destroy(entry, "expired").await;
         }
         let idle = state.idle.and_then(|idle| i64::try_from(idle.as_millis()).ok());
         let is_idle = entry.idle_ms(now).zip(idle).is_some_and(|(idle, most)| idle >= most);
         if state.status == Status::Running && is_idle {
-            return self.stop(entry, "nobody used it").await;
+            return self.stop(entry, "idle timeout").await;
         }
         Ok(())
     }
 
-    /// Destroys containers whose files take more than they may.
+    /// Destroys containers that exceed the disk limit.
     pub(crate) async fn end_too_large(&self) {
         let Some(most) = self.limits.container_disk else { return };
         for entry in self.all(&Caller::default()) {
@@ -73,31 +73,31 @@ impl Sandboxes {
             }
             let taken = entry.sample().await.ok().and_then(|sample| sample.disk_bytes);
             if taken.is_some_and(|taken| taken > most) {
-                match self.destroy(&entry, "its files took too much").await {
+                match self.destroy(&entry, "disk limit exceeded").await {
                     Ok(()) => self.metrics.cleaning.disk_exceeded(),
-                    Err(error) => tracing::warn!("sandbox {} did not end: {}", entry.id, error.message()),
+                    Err(error) => tracing::warn!("failed to end sandbox {}: {}", entry.id, error.message()),
                 }
             }
         }
     }
 
-    /// Destroys sandboxes of a caller that are older than so long; how many.
+    /// Destroys the caller's sandboxes older than an age and returns their number.
     pub async fn clean_up(&self, caller: &Caller, older_than: Duration) -> usize {
         let before = clock::now_ms() - i64::try_from(older_than.as_millis()).unwrap_or(i64::MAX);
         let old: Vec<Arc<Entry>> =
             self.all(caller).into_iter().filter(|entry| entry.created_ms <= before).collect();
-        let ended = join_all(old.iter().map(|entry| self.destroy(entry, "it was cleaned up"))).await;
+        let ended = join_all(old.iter().map(|entry| self.destroy(entry, "clean-up requested"))).await;
         ended.iter().filter(|result| result.is_ok()).count()
     }
 
-    /// Destroys all.
+    /// Destroys all sandboxes.
     pub async fn destroy_all(&self, why: &str) {
         let all = self.all(&Caller::default());
         for (entry, result) in
             all.iter().zip(join_all(all.iter().map(|entry| self.destroy(entry, why))).await)
         {
             if let Err(error) = result {
-                tracing::warn!("sandbox {} was not destroyed: {}", entry.id, error.message());
+                tracing::warn!("failed to destroy sandbox {}: {}", entry.id, error.message());
             }
         }
     }

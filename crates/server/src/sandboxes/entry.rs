@@ -1,4 +1,4 @@
-//! One sandbox as the service knows it.
+//! One sandbox of the service: its metadata, processes, samples and snapshots.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -18,27 +18,27 @@ use super::wanted::{BackendName, CreateSandbox};
 use crate::clock;
 use crate::error::ApiError;
 
-/// Commands that have ended and are still known, and for how long.
-const MOST_ENDED: usize = 64;
-const ENDED_FOR_MS: i64 = 600_000;
-/// Samples that are kept for plots.
-const MOST_SAMPLES: usize = 360;
+/// Maximum number of ended processes that are kept, and for how long.
+const MAX_ENDED: usize = 64;
+const ENDED_KEPT_MS: i64 = 600_000;
+/// Number of resource samples kept for plots.
+const MAX_SAMPLES: usize = 360;
 
-/// A sandbox with all that is known of it.
+/// A sandbox with its metadata, processes, samples and snapshots.
 pub struct Entry {
-    /// Its name.
+    /// Id of the sandbox.
     pub id: String,
-    /// Who it belongs to.
+    /// Id of the API key that owns it.
     pub owner: Option<String>,
-    /// Who made it.
+    /// Backend that created it.
     pub backend: BackendName,
-    /// When, in milliseconds since 1970.
+    /// Creation time, in milliseconds since 1970.
     pub created_ms: i64,
-    /// The sandbox itself.
+    /// Handle of the backend.
     pub sandbox: Arc<dyn Sandbox>,
-    /// How it was made.
+    /// Specification it was created from.
     pub spec: SandboxSpec,
-    /// What can change.
+    /// Mutable settings.
     changing: Mutex<Changing>,
     processes: Mutex<BTreeMap<String, Arc<Running>>>,
     next_process: AtomicU64,
@@ -49,61 +49,61 @@ pub struct Entry {
     pub(super) reservation: Reservation,
 }
 
-/// What can change of a sandbox.
+/// Mutable settings and status of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Changing {
-    /// What its owner calls it.
+    /// Name chosen by the owner.
     pub project_name: String,
-    /// What it can be found by.
+    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// What it does.
+    /// Status.
     pub status: Status,
-    /// When it is destroyed.
+    /// Expiry time, in milliseconds since 1970.
     pub expires_ms: Option<i64>,
-    /// After how long without a request its processes end.
+    /// Time without requests until it is stopped.
     pub idle: Option<Duration>,
-    /// How long commands may take that do not say it.
+    /// Default timeout of commands.
     pub timeout: Option<Duration>,
-    /// Ports that were named.
+    /// Ports to list.
     pub ports: Vec<u16>,
-    /// Limits as they are now.
+    /// Current limits.
     pub limits: menace_model::sandbox::Limits,
 }
 
 /// A snapshot of a sandbox.
 pub struct Kept {
-    /// Its name.
+    /// Id of the snapshot.
     pub id: String,
-    /// What its owner calls it.
+    /// Name chosen by the owner.
     pub name: String,
-    /// When it was taken.
+    /// Creation time, in milliseconds since 1970.
     pub created_ms: i64,
-    /// The sandbox it is of.
+    /// Id of the sandbox it was taken from.
     pub sandbox: String,
-    /// Who that belongs to.
+    /// Id of the API key that owns it.
     pub owner: Option<String>,
-    /// Who made it.
+    /// Backend that created it.
     pub backend: BackendName,
-    /// The files.
+    /// Files and specification.
     pub files: Snapshot,
 }
 
-/// What a sandbox took at one moment.
+/// Resource usage of a sandbox at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Sample {
     /// Milliseconds since 1970.
     pub at_ms: i64,
-    /// CPU time since it was made.
+    /// CPU time since creation, in milliseconds.
     pub cpu_ms: Option<f64>,
-    /// Memory.
+    /// Memory in use.
     pub memory_bytes: Option<u64>,
-    /// Bytes of files.
+    /// Disk space in use.
     pub disk_bytes: Option<u64>,
-    /// Processes and threads.
+    /// Number of processes and threads.
     pub pids: Option<u64>,
-    /// Bytes read from devices since it was made.
+    /// Bytes read from devices since creation.
     pub io_read_bytes: Option<u64>,
-    /// Bytes written to devices since it was made.
+    /// Bytes written to devices since creation.
     pub io_write_bytes: Option<u64>,
 }
 
@@ -123,7 +123,7 @@ impl Sample {
     }
 }
 
-/// Something is asked of a sandbox; it is not idle as long as this lives.
+/// Guard of a request in progress; the sandbox is not idle while it exists.
 pub struct Use<'a>(&'a Entry);
 
 impl Drop for Use<'_> {
@@ -171,37 +171,37 @@ impl Entry {
         }
     }
 
-    /// The same for one that was made before, and lives so long.
+    /// Sets the creation time of an adopted sandbox, and its expiry from its time to live.
     pub(super) fn made_at(mut self, created_ms: i64, ttl: Option<Duration>) -> Self {
         self.created_ms = created_ms;
         self.change(|now| now.expires_ms = ttl.map(|ttl| created_ms.saturating_add(milliseconds(ttl))));
         self
     }
 
-    /// What can change, as it is now.
+    /// Current settings and status.
     pub fn now(&self) -> Changing {
         lock(&self.changing).clone()
     }
 
-    /// Changes it.
+    /// Changes the settings or the status.
     pub fn change<T>(&self, change: impl FnOnce(&mut Changing) -> T) -> T {
         change(&mut lock(&self.changing))
     }
 
-    /// Says that it is used, until what this returns is dropped.
+    /// Marks the sandbox as in use until the returned guard is dropped.
     pub fn used(&self) -> Use<'_> {
         self.under_way.fetch_add(1, Ordering::AcqRel);
         Use(self)
     }
 
-    /// How long nobody has asked anything of it, in milliseconds; nothing while somebody does or a command of its runs.
+    /// Milliseconds since the last request; `None` while a request or a process is running.
     pub fn idle_ms(&self, now: i64) -> Option<i64> {
         let is_busy = self.under_way.load(Ordering::Acquire) > 0
             || lock(&self.processes).values().any(|process| process.state().ended_ms().is_none());
         (!is_busy).then(|| now - self.used_ms.load(Ordering::Relaxed))
     }
 
-    /// Refuses what only a sandbox that runs can do.
+    /// Fails unless the sandbox is running.
     pub fn check_running(&self) -> Result<(), ApiError> {
         match self.now().status {
             Status::Running => Ok(()),
@@ -210,27 +210,27 @@ impl Entry {
                 format!("sandbox {} is {}", self.id, status.name()),
             )
             .hint(match status {
-                Status::Paused => "POST …/resume lets it go on",
-                Status::Stopped | Status::Running => "POST …/start makes it ready for commands",
+                Status::Paused => "resume it with POST …/resume",
+                Status::Stopped | Status::Running => "start it with POST …/start",
             })),
         }
     }
 
-    /// Refuses what nobody inside can answer while all stand still.
+    /// Fails if the sandbox is paused: a frozen process cannot answer.
     pub fn check_not_paused(&self) -> Result<(), ApiError> {
         if self.now().status == Status::Paused {
             return Err(ApiError::conflict("sandbox_paused", format!("sandbox {} is paused", self.id))
-                .hint("POST …/resume lets it go on"));
+                .hint("resume it with POST …/resume"));
         }
         Ok(())
     }
 
-    /// Takes other limits into account in what its owner has.
+    /// Applies changed limits to the quota of the owner.
     pub fn reserve(&self, caller: &Caller, limits: &menace_model::sandbox::Limits) -> Result<(), ApiError> {
         self.reservation.change(caller, limits)
     }
 
-    /// What callers are shown.
+    /// Representation in API responses.
     pub fn view(&self) -> SandboxView {
         let Changing { project_name, labels, status, expires_ms, ports, limits, .. } = self.now();
         let cpus = limits.cpus.unwrap_or(0.0);
@@ -262,14 +262,14 @@ impl Entry {
         }
     }
 
-    /// Runs a command to its end.
+    /// Runs a command and waits for its end.
     pub async fn execute(&self, request: ExecRequest) -> Result<ExecOutcome, ApiError> {
         self.check_running()?;
         let _used = self.used();
         Ok(self.sandbox.exec(request).await?)
     }
 
-    /// Starts a command that goes on by itself.
+    /// Starts a background process.
     pub async fn start(&self, request: ExecRequest, keeping: Keeping) -> Result<Arc<Running>, ApiError> {
         self.check_running()?;
         let _used = self.used();
@@ -282,26 +282,26 @@ impl Entry {
         Ok(running)
     }
 
-    /// A command that goes on by itself, or has ended a while ago.
+    /// A background process that is running or has ended recently.
     pub fn process(&self, id: &str) -> Result<Arc<Running>, ApiError> {
         lock(&self.processes).get(id).cloned().ok_or_else(|| ApiError::nothing("process", id))
     }
 
-    /// All of them, the oldest first.
+    /// All background processes, oldest first.
     pub fn processes(&self) -> Vec<Arc<Running>> {
         let mut all: Vec<Arc<Running>> = lock(&self.processes).values().cloned().collect();
         all.sort_by_key(|process| process.started_ms);
         all
     }
 
-    /// Forgets a command, which ends it.
+    /// Removes a process, which kills it if it is still running.
     pub fn forget(&self, id: &str) {
         lock(&self.processes).remove(id);
     }
 
-    /// Forgets commands that have ended long ago, or many commands ago.
+    /// Removes ended processes that are too old or too many.
     pub(super) fn forget_ended(&self) {
-        let oldest = clock::now_ms() - ENDED_FOR_MS;
+        let oldest = clock::now_ms() - ENDED_KEPT_MS;
         let mut processes = lock(&self.processes);
         processes.retain(|_, process| process.state().ended_ms().is_none_or(|ended| ended > oldest));
         let mut ended: Vec<(i64, String)> = processes
@@ -309,29 +309,29 @@ impl Entry {
             .filter_map(|process| Some((process.state().ended_ms()?, process.id.clone())))
             .collect();
         ended.sort();
-        let too_many = ended.len().saturating_sub(MOST_ENDED);
+        let too_many = ended.len().saturating_sub(MAX_ENDED);
         for (_, id) in ended.drain(..too_many) {
             processes.remove(&id);
         }
     }
 
-    /// Adds what it takes now to what is kept for plots.
+    /// Measures the current resource usage and keeps it for plots.
     pub async fn sample(&self) -> Result<Sample, ApiError> {
         let sample = Sample::of(&self.sandbox.stats().await?);
         let mut samples = lock(&self.samples);
         samples.push_back(sample);
-        while samples.len() > MOST_SAMPLES {
+        while samples.len() > MAX_SAMPLES {
             samples.pop_front();
         }
         Ok(sample)
     }
 
-    /// What it took.
+    /// Recent resource usage.
     pub fn samples(&self) -> Vec<Sample> {
         lock(&self.samples).iter().copied().collect()
     }
 
-    /// Snapshots of it.
+    /// Snapshots of this sandbox.
     pub fn snapshots(&self) -> Vec<Arc<Kept>> {
         lock(&self.snapshots).values().cloned().collect()
     }
@@ -349,7 +349,7 @@ fn milliseconds(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Bytes as people write them: `1g`, `512m`, or the number.
+/// Formats bytes as in requests: `1g`, `512m`, or a plain number.
 fn size(bytes: u64) -> String {
     [(30, "g"), (20, "m"), (10, "k")]
         .into_iter()
@@ -358,14 +358,14 @@ fn size(bytes: u64) -> String {
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole after every statement.
+    // The data behind these locks is consistent after every statement, so a panic cannot leave it broken.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     #[test]
-    fn sizes_are_written_as_they_are_asked_for() {
+    fn sizes_are_formatted_as_in_requests() {
         for (bytes, text) in [(1 << 30, "1g"), (512 << 20, "512m"), (1536 << 20, "1536m"), (1000, "1000")] {
             assert_eq!(super::size(bytes), text);
         }

@@ -1,4 +1,4 @@
-//! What happens to sandboxes, for whoever wants to know, numbered so that nobody misses anything after a break.
+//! Events of sandboxes, numbered so that a reader can reconnect without missing any.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -10,29 +10,29 @@ use utoipa::ToSchema;
 use super::tenants::Caller;
 use crate::clock;
 
-/// Events that are kept for those who were away.
-const MOST: usize = 4096;
+/// Number of events kept for readers that reconnect.
+const MAX_EVENTS: usize = 4096;
 
-/// Something happened to a sandbox.
+/// An event of a sandbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Happening {
-    /// 1, 2, 3, …
+    /// Sequence number, starting at 1.
     pub number: u64,
-    /// When.
+    /// Time of the event.
     pub at: String,
-    /// What, such as `sandbox.created`.
+    /// Kind of event, such as `sandbox.created`.
     pub event: String,
-    /// To which.
+    /// Id of the sandbox.
     pub sandbox_id: String,
-    /// Who that belongs to.
+    /// Id of the API key that owns the sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Why, or more about it.
+    /// Reason or further details.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
-/// What happened lately.
+/// The most recent events of all sandboxes.
 #[derive(Debug, Default)]
 pub struct Happenings {
     kept: Mutex<Kept>,
@@ -46,11 +46,11 @@ struct Kept {
 }
 
 impl Happenings {
-    /// Tells everybody.
+    /// Appends an event and wakes all readers.
     pub fn tell(&self, event: &str, sandbox: &str, owner: Option<&str>, detail: Option<String>) {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.last += 1;
-        let happening = Happening {
+        let event = Happening {
             number: kept.last,
             at: clock::text(clock::now_ms()),
             event: event.to_owned(),
@@ -58,34 +58,34 @@ impl Happenings {
             owner: owner.map(str::to_owned),
             detail,
         };
-        kept.events.push_back(happening);
-        if kept.events.len() > MOST {
+        kept.events.push_back(event);
+        if kept.events.len() > MAX_EVENTS {
             kept.events.pop_front();
         }
         drop(kept);
         self.changed.notify_waiters();
     }
 
-    /// The number of the last one.
+    /// Number of the last event.
     pub fn last(&self) -> u64 {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).last
     }
 
-    /// What a caller may know of what happened after a number; waits until something did. The number is that of the last one
-    /// that was looked at.
+    /// Events after a number that the caller may see; waits for at least one. The returned number is that of the last event
+    /// examined.
     pub async fn after(&self, number: u64, caller: &Caller) -> (Vec<Happening>, u64) {
         loop {
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
-            let (seen, last) = {
+            let (visible, last) = {
                 let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
                 let of_caller = |one: &&Happening| caller.key.is_none() || one.owner == caller.key;
                 let new = kept.events.iter().filter(|one| one.number > number);
                 (new.filter(of_caller).cloned().collect::<Vec<_>>(), kept.last)
             };
-            if !seen.is_empty() {
-                return (seen, last);
+            if !visible.is_empty() {
+                return (visible, last);
             }
             changed.await;
         }

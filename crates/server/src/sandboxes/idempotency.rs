@@ -1,4 +1,4 @@
-//! Requests that were made before: whoever asks again with the same key gets the same sandbox.
+//! Idempotency keys: a repeated request with the same key returns the same sandbox.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,29 +8,29 @@ use tokio::sync::OnceCell;
 use crate::clock;
 use crate::error::ApiError;
 
-/// Keys that are remembered, and for how long.
-const MOST: usize = 10_000;
-const FOR_MS: i64 = 86_400_000;
+/// Maximum number of stored keys, and how long they are kept.
+const MAX_KEYS: usize = 10_000;
+const KEPT_FOR_MS: i64 = 86_400_000;
 
-/// Keys and what was made for them.
+/// Idempotency keys and the sandboxes created for them.
 #[derive(Default)]
 pub(super) struct Idempotency {
     by_key: Mutex<HashMap<OwnKey, Arc<Made>>>,
 }
 
-/// Whose key, and the key.
+/// Owner and idempotency key.
 type OwnKey = (Option<String>, String);
 
-/// What was made for a key.
+/// Creation of a sandbox for a key.
 pub(super) struct Made {
     body: blake3::Hash,
     at_ms: i64,
-    /// The name of the sandbox, once it is there. Who comes meanwhile waits.
+    /// Id of the sandbox once it is created. Concurrent requests with the same key wait for it.
     pub(super) sandbox: OnceCell<String>,
 }
 
 impl Idempotency {
-    /// The place for what is made for a key. Another body with the same key is an error.
+    /// The creation that belongs to a key. The same key with another body is an error.
     pub(super) fn place(
         &self,
         owner: Option<&str>,
@@ -39,10 +39,10 @@ impl Idempotency {
     ) -> Result<Arc<Made>, ApiError> {
         let now = clock::now_ms();
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
-        if by_key.len() >= MOST {
-            by_key.retain(|_, made| now - made.at_ms < FOR_MS);
+        if by_key.len() >= MAX_KEYS {
+            by_key.retain(|_, made| now - made.at_ms < KEPT_FOR_MS);
         }
-        if by_key.len() >= MOST
+        if by_key.len() >= MAX_KEYS
             && let Some(oldest) = by_key.iter().min_by_key(|(_, made)| made.at_ms).map(|(key, _)| key.clone())
         {
             by_key.remove(&oldest);
@@ -53,14 +53,14 @@ impl Idempotency {
         if made.body != body {
             return Err(ApiError::conflict(
                 "key_used",
-                format!("the Idempotency-Key {key:?} was used with another request before"),
+                format!("Idempotency-Key {key:?} was already used with a different request"),
             )
-            .hint("use a new key for each thing that is to be made once"));
+            .hint("use a new key for each request"));
         }
         Ok(Arc::clone(made))
     }
 
-    /// Forgets keys whose sandbox is gone, so that it can be made again.
+    /// Deletes the keys of a destroyed sandbox, so that it can be created again.
     pub(super) fn forget(&self, sandbox: &str) {
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         by_key.retain(|_, made| made.sandbox.get().is_none_or(|made| made != sandbox));

@@ -1,4 +1,4 @@
-//! Making and finding sandboxes.
+//! All sandboxes of the service: creation, lookup and state changes.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,41 +22,41 @@ use crate::clock;
 use crate::error::ApiError;
 use crate::metrics::Metrics;
 
-/// What holds for all sandboxes of a service.
+/// Limits of the service that apply to all sandboxes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ServiceLimits {
-    /// The most sandboxes at one time.
+    /// Maximum number of sandboxes.
     pub sandboxes: Option<usize>,
-    /// How long a sandbox lives at most, whatever was asked for.
+    /// Maximum lifetime of a sandbox, even if the request asks for more.
     pub lifetime: Option<Duration>,
-    /// After how long without a request processes of a sandbox end, if it does not say that itself.
+    /// Default idle timeout.
     pub idle: Option<Duration>,
-    /// Who commands are in containers, if that is not asked for.
+    /// Default user of commands in containers.
     pub container_user: Option<User>,
-    /// How many bytes the files of a container may take before it is destroyed.
+    /// Disk usage in bytes above which a container is destroyed.
     pub container_disk: Option<u64>,
 }
 
-/// All sandboxes.
+/// All sandboxes of the service.
 pub struct Sandboxes {
     pub(crate) backends: Backends,
     pub(super) limits: ServiceLimits,
     pub(super) entries: Mutex<BTreeMap<String, Arc<Entry>>>,
-    /// Snapshots outlive their sandboxes.
+    /// Snapshots of all sandboxes; they outlive their sandboxes.
     snapshots: Mutex<BTreeMap<String, Arc<Kept>>>,
     pub(super) tenants: Arc<Tenants>,
     idempotency: Idempotency,
     next_snapshot: AtomicU64,
-    /// Where sandboxes are written down that outlive this process.
+    /// Records of sandboxes that outlive this process.
     pub(super) records: Option<Records>,
-    /// What happens.
+    /// Events of all sandboxes.
     pub happenings: Arc<Happenings>,
-    /// What is counted.
+    /// Prometheus metrics.
     pub metrics: Arc<Metrics>,
 }
 
 impl Sandboxes {
-    /// None yet.
+    /// Creates the service without sandboxes.
     pub fn new(backends: Backends, limits: ServiceLimits, records: Option<Records>) -> Self {
         let (happenings, metrics) = (Arc::<Happenings>::default(), Arc::<Metrics>::default());
         backends.observed_by(Arc::new(Observer {
@@ -78,7 +78,7 @@ impl Sandboxes {
         }
     }
 
-    /// Makes a sandbox, or finds the one that was made before for the same key.
+    /// Creates a sandbox, or returns the one created earlier for the same idempotency key.
     pub async fn create_once(
         self: &Arc<Self>,
         caller: &Caller,
@@ -88,20 +88,20 @@ impl Sandboxes {
     ) -> Result<Arc<Entry>, ApiError> {
         let Some(key) = key else { return self.create(caller, wanted).await };
         let made = self.idempotency.place(caller.key.as_deref(), key, blake3::hash(body))?;
-        let mut is_new = None;
+        let mut created = None;
         let id = made
             .sandbox
             .get_or_try_init(|| async {
                 let entry = self.create(caller, wanted).await?;
                 let id = entry.id.clone();
-                is_new = Some(entry);
+                created = Some(entry);
                 Ok::<_, ApiError>(id)
             })
             .await?;
-        is_new.map_or_else(|| self.find(caller, id), Ok)
+        created.map_or_else(|| self.find(caller, id), Ok)
     }
 
-    /// Makes a sandbox. It is made to its end even if the caller does not wait for it, and then listed like others.
+    /// Creates a sandbox. If the caller disconnects meanwhile, creation continues and the sandbox is listed as usual.
     pub async fn create(
         self: &Arc<Self>,
         caller: &Caller,
@@ -109,8 +109,8 @@ impl Sandboxes {
     ) -> Result<Arc<Entry>, ApiError> {
         wanted.check()?;
         let (this, caller) = (Arc::clone(self), caller.clone());
-        let making = tokio::spawn(async move { this.make(&caller, &wanted).await });
-        making.await.map_err(|error| ApiError::internal(format!("a sandbox could not be made: {error}")))?
+        let creation = tokio::spawn(async move { this.make(&caller, &wanted).await });
+        creation.await.map_err(|error| ApiError::internal(format!("failed to create a sandbox: {error}")))?
     }
 
     async fn make(&self, caller: &Caller, wanted: &CreateSandbox) -> Result<Arc<Entry>, ApiError> {
@@ -128,7 +128,7 @@ impl Sandboxes {
         {
             spec.user = user;
         }
-        self.check_room()?;
+        self.check_sandbox_limit()?;
         let reservation = self.tenants.reserve(caller, &spec.limits)?;
         let backend = self.backends.get(name).await?;
         let made: Result<Arc<dyn Sandbox>, _> = match &snapshot {
@@ -153,9 +153,9 @@ impl Sandboxes {
         if backend.capabilities().outlives
             && let Err(error) = self.write_down(&entry, wanted)
         {
-            // A sandbox that the next process would not know must not be.
+            // Without a record the next daemon would not know the sandbox.
             entry.sandbox.destroy().await?;
-            return Err(ApiError::internal(format!("a sandbox cannot be written down: {error}")));
+            return Err(ApiError::internal(format!("failed to record the sandbox: {error}")));
         }
         lock(&self.entries).insert(entry.id.clone(), Arc::clone(&entry));
         self.metrics.made(name, began.elapsed());
@@ -177,12 +177,14 @@ impl Sandboxes {
         })
     }
 
-    /// Writes down what has changed of a sandbox that outlives this process.
+    /// Updates the record of a sandbox that outlives this process.
     pub(crate) fn write_down_changes(&self, entry: &Entry) -> Result<(), ApiError> {
         let Some(records) = &self.records else { return Ok(()) };
         records.change(&entry.id, entry.now()).map_err(|error| {
-            ApiError::internal(format!("it was changed, and that cannot be written down: {error}"))
-                .hint("the operator has to look at the disk of the server")
+            ApiError::internal(format!(
+                "the sandbox was changed, but its record could not be updated: {error}"
+            ))
+            .hint("the operator has to check the disk of the server")
         })
     }
 
@@ -192,44 +194,44 @@ impl Sandboxes {
         }
     }
 
-    fn check_room(&self) -> Result<(), ApiError> {
-        let there = lock(&self.entries).len();
+    fn check_sandbox_limit(&self) -> Result<(), ApiError> {
+        let count = lock(&self.entries).len();
         match self.limits.sandboxes {
-            Some(most) if there >= most => Err(ApiError::new(
+            Some(most) if count >= most => Err(ApiError::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too_many_sandboxes",
-                format!("there are {there} sandboxes, and {most} is the most"),
+                format!("sandbox limit reached: {count} of {most} in use"),
             )
-            .hint("destroy some, or start the server with a higher limit")),
+            .hint("destroy unused sandboxes, or start the server with a higher limit")),
             _ => Ok(()),
         }
     }
 
-    /// One that the caller may see.
+    /// Finds a sandbox that the caller may access.
     pub fn find(&self, caller: &Caller, id: &str) -> Result<Arc<Entry>, ApiError> {
         let found = lock(&self.entries).get(id).cloned();
-        found.filter(|entry| is_of(caller, entry.owner.as_ref())).ok_or_else(|| ApiError::no_sandbox(id))
+        found.filter(|entry| may_access(caller, entry.owner.as_ref())).ok_or_else(|| ApiError::no_sandbox(id))
     }
 
-    /// All that the caller may see, the oldest first.
+    /// All sandboxes that the caller may access, oldest first.
     pub fn all(&self, caller: &Caller) -> Vec<Arc<Entry>> {
         let mut all: Vec<Arc<Entry>> = lock(&self.entries).values().cloned().collect();
-        all.retain(|entry| is_of(caller, entry.owner.as_ref()));
+        all.retain(|entry| may_access(caller, entry.owner.as_ref()));
         all.sort_by(|one, other| (one.created_ms, &one.id).cmp(&(other.created_ms, &other.id)));
         all
     }
 
-    /// How many there are.
+    /// Number of sandboxes.
     pub fn len(&self) -> usize {
         lock(&self.entries).len()
     }
 
-    /// Whether there are none.
+    /// True if there are no sandboxes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Destroys one. It is not listed any more from the beginning of its end.
+    /// Destroys a sandbox. It is removed from listings first.
     pub async fn destroy(&self, entry: &Arc<Entry>, why: &str) -> Result<(), ApiError> {
         if lock(&self.entries).remove(&entry.id).is_none() {
             return Err(ApiError::no_sandbox(&entry.id));
@@ -245,9 +247,9 @@ impl Sandboxes {
         Ok(destroyed?)
     }
 
-    /// Ends its processes; its files stay.
+    /// Ends the processes of a sandbox and keeps its files.
     pub async fn stop(&self, entry: &Arc<Entry>, why: &str) -> Result<(), ApiError> {
-        // Commands are refused from now on, and those under way end.
+        // From now on new commands are rejected; running ones end.
         let before = entry.change(|now| std::mem::replace(&mut now.status, Status::Stopped));
         if before == Status::Stopped {
             return Ok(());
@@ -260,7 +262,7 @@ impl Sandboxes {
         self.write_down_changes(entry)
     }
 
-    /// Makes it ready for commands.
+    /// Starts a stopped sandbox, or resumes a paused one.
     pub async fn start(&self, entry: &Arc<Entry>) -> Result<(), ApiError> {
         match entry.now().status {
             Status::Running => Ok(()),
@@ -275,13 +277,10 @@ impl Sandboxes {
         }
     }
 
-    /// Lets its processes stand still.
+    /// Pauses a sandbox.
     pub async fn pause(&self, entry: &Arc<Entry>) -> Result<(), ApiError> {
         if entry.now().status == Status::Stopped {
-            return Err(ApiError::conflict(
-                "sandbox_not_running",
-                "a sandbox that is stopped has nothing to pause",
-            ));
+            return Err(ApiError::conflict("sandbox_not_running", "sandbox is stopped, not running"));
         }
         entry.sandbox.pause().await?;
         entry.change(|now| now.status = Status::Paused);
@@ -289,11 +288,11 @@ impl Sandboxes {
         Ok(())
     }
 
-    /// Lets them go on.
+    /// Resumes a paused sandbox.
     pub async fn resume(&self, entry: &Arc<Entry>) -> Result<(), ApiError> {
         if entry.now().status == Status::Stopped {
-            return Err(ApiError::conflict("sandbox_not_running", "this sandbox is stopped, not paused")
-                .hint("POST …/start makes it ready for commands"));
+            return Err(ApiError::conflict("sandbox_not_running", "sandbox is stopped, not paused")
+                .hint("start it with POST …/start"));
         }
         entry.sandbox.resume().await?;
         entry.change(|now| now.status = Status::Running);
@@ -301,7 +300,7 @@ impl Sandboxes {
         Ok(())
     }
 
-    /// Keeps a copy of its files.
+    /// Takes a snapshot of the files of a sandbox.
     pub async fn take_snapshot(&self, entry: &Arc<Entry>, name: String) -> Result<Arc<Kept>, ApiError> {
         let _used = entry.used();
         let files = entry.sandbox.snapshot().await?;
@@ -320,22 +319,22 @@ impl Sandboxes {
         Ok(kept)
     }
 
-    /// A snapshot that the caller may use.
+    /// Finds a snapshot that the caller may access.
     pub fn snapshot(&self, caller: &Caller, id: &str) -> Result<Arc<Kept>, ApiError> {
         let found = lock(&self.snapshots).get(id).cloned();
         found
-            .filter(|kept| is_of(caller, kept.owner.as_ref()))
+            .filter(|kept| may_access(caller, kept.owner.as_ref()))
             .ok_or_else(|| ApiError::nothing("snapshot", id))
     }
 
-    /// All snapshots that the caller may use.
+    /// All snapshots that the caller may access.
     pub fn snapshots(&self, caller: &Caller) -> Vec<Arc<Kept>> {
         let mut all: Vec<Arc<Kept>> = lock(&self.snapshots).values().cloned().collect();
-        all.retain(|kept| is_of(caller, kept.owner.as_ref()));
+        all.retain(|kept| may_access(caller, kept.owner.as_ref()));
         all
     }
 
-    /// Forgets a snapshot. Its files go with the last sandbox that was made of it.
+    /// Deletes a snapshot. Its files are removed with the last sandbox created from it.
     pub fn forget_snapshot(&self, caller: &Caller, id: &str) -> Result<(), ApiError> {
         self.snapshot(caller, id)?;
         lock(&self.snapshots).remove(id);
@@ -345,13 +344,13 @@ impl Sandboxes {
         Ok(())
     }
 
-    /// Whether a backend can be used.
+    /// Checks that the default backend can be used.
     pub async fn check(&self) -> Result<BackendName, ApiError> {
         self.backends.get(self.backends.usual).await?;
         Ok(self.backends.usual)
     }
 
-    /// What the backend of a sandbox can do.
+    /// Capabilities of a backend.
     pub async fn capabilities(
         &self,
         name: Option<BackendName>,
@@ -364,6 +363,6 @@ impl Sandboxes {
     }
 }
 
-fn is_of(caller: &Caller, owner: Option<&String>) -> bool {
+fn may_access(caller: &Caller, owner: Option<&String>) -> bool {
     caller.key.is_none() || caller.key.as_ref() == owner
 }

@@ -1,4 +1,4 @@
-//! The sandboxes of the service: making, finding, listing, ending.
+//! The sandboxes of the service: create, find, list, destroy.
 
 mod adopting;
 mod amounts;

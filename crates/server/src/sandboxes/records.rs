@@ -1,4 +1,4 @@
-//! What is written down of sandboxes that outlive the process that holds them, so that the next one knows them.
+//! Records of sandboxes that outlive the sandbox daemon, so that the next daemon can adopt them.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::entry::Changing;
 use super::wanted::{BackendName, CreateSandbox};
 
-/// A sandbox as it is written down.
+/// Record of a sandbox.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Record {
     pub(super) version: u32,
@@ -21,19 +21,19 @@ pub(super) struct Record {
     pub(super) created_ms: i64,
     pub(super) wanted: CreateSandbox,
     pub(super) spec: SandboxSpec,
-    /// What has changed since it was made.
+    /// Changes since creation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) now: Option<Changing>,
 }
 
-/// Where they are: a file for each.
+/// Directory of records, one file each.
 #[derive(Debug, Clone)]
 pub struct Records {
     directory: PathBuf,
 }
 
 impl Records {
-    /// In a directory, which is made when it is needed.
+    /// Records in a directory, which is created on first use.
     pub fn new(directory: PathBuf) -> Self {
         Self { directory }
     }
@@ -42,7 +42,7 @@ impl Records {
         self.directory.join(format!("{id}.json"))
     }
 
-    /// Writes one down, as a whole or not at all.
+    /// Writes a record atomically.
     pub(super) fn write(&self, record: &Record) -> io::Result<()> {
         fs::create_dir_all(&self.directory)?;
         let new = self.directory.join(format!(".{}.new", record.id));
@@ -52,7 +52,7 @@ impl Records {
         fs::rename(new, self.path(&record.id))
     }
 
-    /// Writes down what has changed of one. One that was never written down, because it does not outlive this process, is not now.
+    /// Updates a record. Sandboxes that do not outlive this process have none, and none is created.
     pub(super) fn change(&self, id: &str, now: Changing) -> io::Result<()> {
         let bytes = match fs::read(self.path(id)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -64,7 +64,7 @@ impl Records {
         self.write(&record)
     }
 
-    /// The ids of all of them, also of those that cannot be understood.
+    /// Ids of all records, including those that cannot be parsed.
     pub fn ids(&self) -> io::Result<BTreeSet<String>> {
         let entries = match fs::read_dir(&self.directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
@@ -78,17 +78,17 @@ impl Records {
         Ok(ids)
     }
 
-    /// Forgets one.
+    /// Deletes a record.
     pub(super) fn forget(&self, id: &str) {
         match fs::remove_file(self.path(id)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!("{} cannot be removed: {error}", self.path(id).display());
+                tracing::warn!("failed to remove {}: {error}", self.path(id).display());
             }
             _ => {}
         }
     }
 
-    /// All of them. One that cannot be understood stays where it is.
+    /// All records. Files that cannot be parsed are skipped and kept.
     pub(super) fn all(&self) -> Vec<Record> {
         let Ok(entries) = fs::read_dir(&self.directory) else { return Vec::new() };
         let paths = entries.flatten().map(|entry| entry.path());
@@ -96,7 +96,7 @@ impl Records {
         for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "json")) {
             match fs::read(&path).and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)) {
                 Ok(record) => records.push(record),
-                Err(error) => tracing::warn!("{} cannot be understood: {error}", path.display()),
+                Err(error) => tracing::warn!("failed to parse {}: {error}", path.display()),
             }
         }
         records
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_down_is_known_again() {
+    fn records_survive_a_round_trip() {
         let directory = tempfile::tempdir().unwrap();
         let records = Records::new(directory.path().join("sandboxes"));
         assert!(records.all().is_empty());
@@ -128,11 +128,15 @@ mod tests {
         };
         records.write(&record).unwrap();
         fs::write(directory.path().join("sandboxes/bad.json"), "{").unwrap();
-        let [read] = &records.all()[..] else { panic!("one is whole") };
+        let [read] = &records.all()[..] else { panic!("exactly one record is valid") };
         assert_eq!((&read.id, &read.spec), (&record.id, &record.spec));
         assert_eq!(read.wanted.ttl, record.wanted.ttl);
         let ids = ["bad", "sb-1"].map(str::to_owned);
-        assert_eq!(records.ids().unwrap(), ids.into(), "nobody knows whose the other one is, so it counts");
+        assert_eq!(
+            records.ids().unwrap(),
+            ids.into(),
+            "unparsable records count, because their sandbox may exist"
+        );
         records.forget("sb-1");
         assert!(records.all().is_empty());
     }

@@ -1,5 +1,5 @@
-//! The rules of a network as callers send them: what the model reads, less what only the owner of the host may say, and all
-//! of it described. The model knows nothing of documents, so they are written here, beside each other.
+//! Network policies in requests: the model's `NetworkSpec` without the options reserved to the owner of the host, and its
+//! OpenAPI schema. The model crate does not depend on OpenAPI, so the schema is written here by hand.
 
 use menace_model::network::NetworkSpec;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -9,7 +9,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::described::built;
 
-/// What a sandbox may reach, who answers instead, what happens to packets.
+/// Allowed destinations, mocks, and the simulated link.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Rules(pub Box<NetworkSpec>);
@@ -18,10 +18,10 @@ impl<'de> Deserialize<'de> for Rules {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spec = Box::<NetworkSpec>::deserialize(deserializer)?;
         let mut rules = spec.mocks.iter().flat_map(|mocks| &mocks.rules);
-        // Whoever may make sandboxes may not therefore read the files of the host.
+        // Permission to create sandboxes does not include reading files of the host.
         match rules.find_map(|rule| rule.respond.file.as_ref()) {
             Some(file) => Err(serde::de::Error::custom(format!(
-                "respond: an answer cannot come from a file of the host ({}); send it as body or json",
+                "respond: a response cannot come from a file of the host ({}); send it as body or json",
                 file.display()
             ))),
             None => Ok(Self(spec)),
@@ -35,27 +35,27 @@ impl PartialSchema for Rules {
     fn schema() -> RefOr<Schema> {
         let schema = object(&json!({
             "allow": list(&destination()),
-            "mocks": or_nothing(&mocks()),
+            "mocks": nullable(&mocks()),
             "shape": shape(),
             "shaper": { "type": "string", "enum": ["menace", "netem"] },
             "seed": whole(u64::MAX),
             "resolver": {
                 "type": ["string", "null"],
-                "pattern": format!("^{OF_IPV4}:{PORT}$"),
-                "description": "The name server to ask: an address with its port.",
+                "pattern": format!("^{IPV4}:{PORT}$"),
+                "description": "DNS server: an address with its port.",
             },
         }));
         built(&schema)
     }
 }
 
-/// An address of version 4, a name, and a port.
-const OF_IPV4: &str =
+/// Patterns of an IPv4 address, a host name, and a port.
+const IPV4: &str =
     r"((25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 const NAME: &str = r"(\*\.)?[a-z_][a-z0-9_-]{0,62}(\.[a-z_][a-z0-9_-]{0,62}){0,3}";
 const PORT: &str = "([1-9][0-9]{0,3}|[1-5][0-9]{4})";
 
-/// An object with these fields, none of which is needed, and no others.
+/// Schema of an object with these optional fields and no others.
 fn object(properties: &Value) -> Value {
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
@@ -64,7 +64,7 @@ fn list(items: &Value) -> Value {
     json!({ "type": "array", "items": items })
 }
 
-fn or_nothing(schema: &Value) -> Value {
+fn nullable(schema: &Value) -> Value {
     json!({ "oneOf": [{ "type": "null" }, schema] })
 }
 
@@ -72,7 +72,7 @@ fn whole(most: u64) -> Value {
     json!({ "type": "integer", "minimum": 0, "maximum": most })
 }
 
-fn text_or_nothing() -> Value {
+fn nullable_text() -> Value {
     json!({ "type": ["string", "null"] })
 }
 
@@ -81,7 +81,7 @@ fn texts_by_name() -> Value {
 }
 
 fn hosts() -> String {
-    format!(r"(\*|{NAME}|{OF_IPV4}(/([12]?[0-9]|3[0-2]))?)")
+    format!(r"(\*|{NAME}|{IPV4}(/([12]?[0-9]|3[0-2]))?)")
 }
 
 fn destination() -> Value {
@@ -90,7 +90,7 @@ fn destination() -> Value {
         "description": "Hosts and a port, such as api.example.com:443, *.example.com, 10.0.0.0/8 or [2001:db8::1]:80." })
 }
 
-/// Durations as they are read there; longer ones are refused by whoever makes the network.
+/// Schema of durations as the model parses them; the backend rejects longer ones.
 fn duration() -> Value {
     let text = json!({ "type": "string", "pattern": r"^[0-9]{1,6}(\.[0-9]{1,6})?(us|ms|s|m|h)?$" });
     json!({ "oneOf": [{ "type": "number", "minimum": 0, "maximum": 3600 }, text],
@@ -106,7 +106,7 @@ fn link() -> Value {
         "loss": share,
         "duplicate": share,
         "reorder": share,
-        "rate": or_nothing(&whole(u64::MAX)),
+        "rate": nullable(&whole(u64::MAX)),
     }))
 }
 
@@ -114,18 +114,18 @@ fn shape() -> Value {
     let mut window = object(&json!({ "from": duration(), "until": duration() }));
     window["required"] = json!(["from", "until"]);
     let host = json!({ "type": "string", "pattern": format!("^{}$", hosts()) });
-    object(&json!({ "out": link(), "in": link(), "partition": list(&host), "window": or_nothing(&window) }))
+    object(&json!({ "out": link(), "in": link(), "partition": list(&host), "window": nullable(&window) }))
 }
 
 fn mocks() -> Value {
     let rule = object(&json!({
-        "host": text_or_nothing(),
-        "port": or_nothing(&whole(u16::MAX.into())),
-        "method": text_or_nothing(),
-        "path": text_or_nothing(),
+        "host": nullable_text(),
+        "port": nullable(&whole(u16::MAX.into())),
+        "method": nullable_text(),
+        "path": nullable_text(),
         "query": texts_by_name(),
         "headers": texts_by_name(),
-        "body": text_or_nothing(),
+        "body": nullable_text(),
         "respond": answer(),
     }));
     object(&json!({
@@ -139,14 +139,14 @@ fn mocks() -> Value {
 fn answer() -> Value {
     let faults = ["reset", "stall", "truncate", "corrupt", "unavailable", "unauthorized", "forbidden"];
     object(&json!({
-        "status": or_nothing(&whole(u16::MAX.into())),
+        "status": nullable(&whole(u16::MAX.into())),
         "headers": texts_by_name(),
-        "body": text_or_nothing(),
-        "json": { "description": "A body of JSON, whatever it is." },
-        "file": { "type": "null", "description": "Files of the host cannot be sent." },
-        "delay": or_nothing(&duration()),
-        "fault": or_nothing(&json!({ "type": "string", "enum": faults })),
-        "fail_every": or_nothing(&whole(u64::MAX)),
+        "body": nullable_text(),
+        "json": { "description": "Body as JSON; any value." },
+        "file": { "type": "null", "description": "Not allowed: files of the host cannot be sent." },
+        "delay": nullable(&duration()),
+        "fault": nullable(&json!({ "type": "string", "enum": faults })),
+        "fail_every": nullable(&whole(u64::MAX)),
         "fail_on": list(&whole(u64::MAX)),
     }))
 }
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_document_says_is_read() {
+    fn documented_rules_are_accepted() {
         let all = json!({
             "allow": ["api.example.com:443", "*.example.com", "*", "10.0.0.0/8:80", "2001:db8::1"],
             "mocks": { "rules": [{ "host": "a", "respond": { "json": 1, "delay": "200ms", "fault": "reset" } }] },
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_the_host_are_not_for_callers() {
+    fn files_of_the_host_are_rejected() {
         let rules = json!({ "mocks": { "rules": [{ "respond": { "file": "/etc/shadow" } }] } });
         let error = serde_json::from_value::<Rules>(rules).unwrap_err().to_string();
         assert!(error.contains("cannot come from a file of the host"), "{error}");

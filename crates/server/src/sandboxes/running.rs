@@ -1,4 +1,4 @@
-//! A command that goes on whether somebody listens or not.
+//! A background process that runs independently of its readers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,51 +10,51 @@ use tokio::sync::{Mutex, mpsc, oneshot, watch};
 
 use super::transcript::{Keeping, Stream, Transcript};
 
-/// Orders that may wait until a command is asked again.
-const MOST_ORDERS: usize = 16;
+/// Capacity of the queue of control requests.
+const MAX_ORDERS: usize = 16;
 
-/// A command that runs, or has run.
+/// A background process that is running or has ended.
 pub struct Running {
-    /// Its name in its sandbox.
+    /// Id of the process within its sandbox.
     pub id: String,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub command: Vec<String>,
-    /// When it was started, in milliseconds since 1970.
+    /// Start time, in milliseconds since 1970.
     pub started_ms: i64,
-    /// What it printed.
+    /// Recorded output.
     pub transcript: Arc<Transcript>,
     state: watch::Receiver<State>,
     orders: mpsc::Sender<Told>,
     stdin: Mutex<Option<Box<dyn AsyncWrite + Send + Unpin>>>,
 }
 
-/// What a command is told.
+/// Control request to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// A signal.
+    /// Send a signal.
     Signal(i32),
-    /// How large its terminal is.
+    /// Resize the terminal.
     Resize(TerminalSize),
-    /// To end, with all that it started.
+    /// Kill the process and all its children.
     Kill,
 }
 
-/// An order, and who waits until it was carried out.
+/// A control request and the sender that reports its completion.
 type Told = (Order, oneshot::Sender<()>);
 
-/// How far a command is.
+/// State of a background process.
 #[derive(Debug, Clone)]
 pub enum State {
-    /// It runs.
+    /// Running.
     Running,
-    /// It ended, at this time.
+    /// Ended at this time, in milliseconds since 1970.
     Ended(Box<ExecOutcome>, i64),
-    /// It is not known how it ended, and why.
+    /// The end could not be observed: reason and time.
     Lost(String, i64),
 }
 
 impl State {
-    /// When it ended.
+    /// End time, in milliseconds since 1970.
     pub fn ended_ms(&self) -> Option<i64> {
         match self {
             Self::Running => None,
@@ -64,7 +64,7 @@ impl State {
 }
 
 impl Running {
-    /// Lets a command that was started go on by itself.
+    /// Reads the output of a started process in a background task.
     pub async fn attend(
         id: String,
         command: Vec<String>,
@@ -74,80 +74,80 @@ impl Running {
         let stdin = process.take_stdin().await;
         let transcript = Arc::new(Transcript::new(keeping));
         let (sender, state) = watch::channel(State::Running);
-        let (orders, received) = mpsc::channel(MOST_ORDERS);
-        tokio::spawn(attended(process, received, Arc::clone(&transcript), sender));
+        let (orders, received) = mpsc::channel(MAX_ORDERS);
+        tokio::spawn(read_to_end(process, received, Arc::clone(&transcript), sender));
         let started_ms = crate::clock::now_ms();
         Arc::new(Self { id, command, started_ms, transcript, state, orders, stdin: Mutex::new(stdin) })
     }
 
-    /// How far it is.
+    /// Current state.
     pub fn state(&self) -> State {
         self.state.borrow().clone()
     }
 
-    /// Waits until it has ended.
+    /// Waits until the process has ended.
     pub async fn ended(&self) -> State {
         let mut state = self.state.clone();
-        // The sender goes only after it has said how it ended.
+        // The sender is dropped only after it has sent the final state.
         let ended = state.wait_for(|state| state.ended_ms().is_some()).await;
         ended.map_or_else(|_| self.state(), |state| state.clone())
     }
 
-    /// Tells it something, and waits until that is done: what is typed after a change of size finds the new size. False if
-    /// it has ended.
+    /// Sends a control request and waits for its completion, so that input typed after a resize sees the new size.
+    /// Returns false if the process has ended.
     pub async fn tell(&self, order: Order) -> bool {
         let (done, is_done) = oneshot::channel();
         if self.orders.send((order, done)).await.is_err() {
             return false;
         }
-        // It may end instead, which is no answer.
+        // The process may end instead; only a kill counts as done then.
         is_done.await.is_ok() || order == Order::Kill
     }
 
-    /// Writes to its stdin; false if nobody reads it any more.
+    /// Writes to stdin; returns false if the process no longer reads it.
     pub async fn write(&self, bytes: &[u8]) -> bool {
         let mut stdin = self.stdin.lock().await;
         let Some(open) = stdin.as_mut() else { return false };
         let writing = async { open.write_all(bytes).await.is_ok() && open.flush().await.is_ok() };
-        // Who does not read for so long will not.
-        let is_written = tokio::time::timeout(PATIENCE, writing).await.unwrap_or(false);
+        // A process that has not read for this long is assumed never to read again.
+        let is_written = tokio::time::timeout(TIMEOUT, writing).await.unwrap_or(false);
         if !is_written {
             *stdin = None;
         }
         is_written
     }
 
-    /// Ends its stdin.
+    /// Closes stdin.
     pub async fn close_stdin(&self) {
         *self.stdin.lock().await = None;
     }
 }
 
-async fn attended(
+async fn read_to_end(
     mut process: Box<dyn Process>,
     mut orders: mpsc::Receiver<Told>,
     transcript: Arc<Transcript>,
     state: watch::Sender<State>,
 ) {
     let ended = loop {
-        let happened = tokio::select! {
+        let received = tokio::select! {
             biased;
             order = orders.recv() => Err(order),
             event = next_with_room(&mut process, &transcript) => Ok(event),
         };
-        match happened {
-            // Nobody knows it any more, and so nobody can hear it.
-            Err(None | Some((Order::Kill, _))) => break killed(process, &transcript).await,
+        match received {
+            // Without a handle the output cannot be read any more, so the process is killed.
+            Err(None | Some((Order::Kill, _))) => break kill_and_drain(process, &transcript).await,
             Err(Some((order, done))) => {
-                let told = match order {
+                let result = match order {
                     Order::Signal(signal) => process.signal(signal).await,
                     Order::Resize(size) => process.resize(size).await,
                     Order::Kill => Ok(()),
                 };
-                if let Err(error) = told {
-                    tracing::debug!("a command was not told {order:?}: {error}");
+                if let Err(error) = result {
+                    tracing::debug!("failed to deliver {order:?} to a process: {error}");
                 }
-                let _asker_may_be_gone = done.send(());
+                let _sender_may_be_gone = done.send(());
             }
             Ok(Ok(Event::Stdout(bytes))) => transcript.push(Stream::Stdout, bytes),
             Ok(Ok(Event::Stderr(bytes))) => transcript.push(Stream::Stderr, bytes),
@@ -167,12 +167,12 @@ async fn next_with_room(
     process.next().await
 }
 
-/// How long a killed command may take to say how it ended.
-const PATIENCE: Duration = Duration::from_secs(3);
+/// Timeout for writing to stdin, and for a killed process to end.
+const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Kills a command and hears it to its end. What it still printed counts; nobody has to make room for it.
-async fn killed(mut process: Box<dyn Process>, transcript: &Transcript) -> State {
-    let heard = tokio::time::timeout(PATIENCE, async {
+/// Kills a process and reads its remaining output, without waiting for room in the transcript.
+async fn kill_and_drain(mut process: Box<dyn Process>, transcript: &Transcript) -> State {
+    let drained = tokio::time::timeout(TIMEOUT, async {
         process.kill().await?;
         loop {
             match process.next().await? {
@@ -183,12 +183,12 @@ async fn killed(mut process: Box<dyn Process>, transcript: &Transcript) -> State
         }
     })
     .await;
-    // Dropping the process kills what it started.
+    // Dropping the handle kills the child processes.
     drop(process);
     let now = crate::clock::now_ms();
-    match heard {
+    match drained {
         Ok(Ok(outcome)) => State::Ended(outcome, now),
         Ok(Err(error)) => State::Lost(error.to_string(), now),
-        Err(_) => State::Lost("it did not end when it was killed".into(), now),
+        Err(_) => State::Lost("the process did not end after it was killed".into(), now),
     }
 }

@@ -1,4 +1,4 @@
-//! Who asks, what they may have, and what they have.
+//! Callers, their quotas, and the resources they have reserved.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,31 +10,31 @@ use utoipa::ToSchema;
 
 use crate::error::ApiError;
 
-/// Who asks. Without a key it is the operator, who sees everything and has no limits but the machine's.
+/// Caller of a request. Without a key it is the operator, who may access everything and has no quota.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Caller {
-    /// The name of the key.
+    /// Id of the API key.
     pub key: Option<String>,
-    /// What it may have.
+    /// Quota of the key.
     #[serde(default)]
     pub quota: Quota,
 }
 
-/// What a key may have at one time; what is not said is not limited.
+/// Quota of an API key; missing values are unlimited.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Quota {
-    /// Sandboxes.
+    /// Number of sandboxes.
     pub sandboxes: Option<u64>,
-    /// CPU cores of all of them.
+    /// Total CPU cores.
     pub cpus: Option<f64>,
-    /// Bytes of memory of all of them.
+    /// Total memory in bytes.
     pub memory: Option<u64>,
-    /// Bytes of files of all of them.
+    /// Total disk space in bytes.
     pub disk: Option<u64>,
 }
 
-/// What all have.
+/// Resources reserved by all tenants.
 #[derive(Debug, Default)]
 pub(super) struct Tenants {
     by_key: Mutex<BTreeMap<Option<String>, Held>>,
@@ -48,7 +48,7 @@ struct Held {
     disk: u64,
 }
 
-/// A part of what a key may have. It is given back when this is dropped.
+/// Share of a quota reserved for one sandbox; released on drop.
 #[derive(Debug)]
 pub(super) struct Reservation {
     tenants: Arc<Tenants>,
@@ -57,7 +57,7 @@ pub(super) struct Reservation {
 }
 
 impl Tenants {
-    /// Takes a part for a sandbox with these limits, if there is enough left.
+    /// Reserves a share for a sandbox with these limits, if the quota allows it.
     pub(super) fn reserve(
         self: &Arc<Self>,
         caller: &Caller,
@@ -73,7 +73,7 @@ impl Tenants {
         Ok(Reservation { tenants: Arc::clone(self), key: caller.key.clone(), held: Mutex::new(wanted) })
     }
 
-    /// Replaces one part by another.
+    /// Replaces one reserved share by another.
     fn take(&self, caller: &Caller, before: &Held, wanted: &Held) -> Result<(), ApiError> {
         let mut by_key = self.by_key.lock().unwrap_or_else(PoisonError::into_inner);
         let held = by_key.entry(caller.key.clone()).or_default();
@@ -85,7 +85,7 @@ impl Tenants {
 }
 
 impl Reservation {
-    /// Changes what is held.
+    /// Changes the reserved share.
     pub(super) fn change(&self, caller: &Caller, limits: &Limits) -> Result<(), ApiError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let wanted = Held {
@@ -133,9 +133,9 @@ impl Held {
 
     fn check(&self, quota: &Quota) -> Result<(), ApiError> {
         let exceeded = |what: &str, would: String, most: String| {
-            let message = format!("this key would have {would} of {what}, and may have {most}");
+            let message = format!("quota exceeded: {what} would be {would}, limit is {most}");
             Err(ApiError::new(StatusCode::FORBIDDEN, "quota_exceeded", message)
-                .hint("destroy what is not needed any more, or ask the operator for more"))
+                .hint("destroy unused sandboxes, or ask the operator for a higher quota"))
         };
         if let Some(most) = quota.sandboxes.filter(|most| self.sandboxes > *most) {
             return exceeded("sandboxes", self.sandboxes.to_string(), most.to_string());
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_back_can_be_had_again() {
+    fn released_shares_can_be_reserved_again() {
         let tenants = Arc::new(Tenants::default());
         let quota = Quota { sandboxes: Some(2), memory: Some(300), ..Quota::default() };
         let caller = Caller { key: Some("a".into()), quota };
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_larger_limit_counts_from_when_it_holds() {
+    fn a_raised_limit_counts_against_the_quota() {
         let tenants = Arc::new(Tenants::default());
         let caller = Caller { key: Some("a".into()), quota: Quota { cpus: Some(2.0), ..Quota::default() } };
         let held = tenants.reserve(&caller, &limits(1)).unwrap();

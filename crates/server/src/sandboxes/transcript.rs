@@ -1,20 +1,20 @@
-//! What a command printed, chunk by chunk, so that a listener that was cut off goes on where it was.
+//! Recorded output of a process in numbered chunks, so that a reader can reconnect and continue.
 //!
-//! A chunk that was handed to a listener may still be on its way when the connection breaks. So chunks stay for a while after
-//! that: more of them than all buffers between us and a listener hold. A listener that comes back for one that is gone is told
-//! so; nothing is left out silently.
+//! A chunk that was delivered to a reader may still be in transit when the connection breaks. So delivered chunks are
+//! kept for a while: more bytes than all buffers between the daemon and a reader hold. A reader that asks for a dropped
+//! chunk gets an error; nothing is skipped silently.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Bytes that stay after they were handed over: sockets of both sides hold 4 and 6 MiB at most on Linux, unless told otherwise.
-const BEHIND: usize = 16 << 20;
-/// Bytes that may wait for a listener before the command has to.
-const AHEAD: usize = 1 << 20;
+/// Bytes kept after delivery: the socket buffers of both sides hold at most 4 and 6 MiB with Linux's default settings.
+const DELIVERED_BYTES: usize = 16 << 20;
+/// Bytes that may wait for a reader before the process is blocked.
+const WAITING_BYTES: usize = 1 << 20;
 
-/// Which stream a chunk is of.
+/// Output stream of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// stdout, or a terminal.
@@ -23,39 +23,39 @@ pub enum Stream {
     Stderr,
 }
 
-/// Something that was printed at once.
+/// A piece of output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk {
-    /// 1, 2, 3, …
+    /// Sequence number, starting at 1.
     pub number: u64,
-    /// Which stream.
+    /// Output stream.
     pub stream: Stream,
-    /// What.
+    /// Content.
     pub bytes: Vec<u8>,
 }
 
-/// What happens when nobody listens.
+/// Behaviour when no reader is connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeping {
-    /// The command waits: nothing is lost.
+    /// Block the process: no output is lost.
     All,
-    /// The oldest chunks go: the command never waits.
+    /// Drop the oldest chunks: the process is never blocked.
     Last,
 }
 
-/// Chunks that a listener wants are gone.
+/// The requested chunks were dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lost {
-    /// The first one that is still there.
+    /// Number of the first chunk that is still available.
     pub first: u64,
 }
 
-/// What a command printed.
+/// Recorded output of a process.
 #[derive(Debug)]
 pub struct Transcript {
     keeping: Keeping,
     kept: Mutex<Kept>,
-    /// Somebody printed, listened, or came to an end.
+    /// Notified after output, a delivery or the end.
     changed: Notify,
 }
 
@@ -63,9 +63,9 @@ pub struct Transcript {
 struct Kept {
     chunks: VecDeque<Chunk>,
     bytes: usize,
-    /// The number of the next chunk.
+    /// Number of the next chunk.
     next: u64,
-    /// The last chunk that was handed to a listener, and the bytes after it.
+    /// Number of the last chunk delivered to a reader, and the bytes after it.
     delivered: u64,
     waiting: usize,
     is_over: bool,
@@ -73,17 +73,18 @@ struct Kept {
 }
 
 impl Transcript {
-    /// An empty one.
+    /// Creates an empty transcript.
     pub fn new(keeping: Keeping) -> Self {
         Self { keeping, kept: Mutex::new(Kept { next: 1, ..Kept::default() }), changed: Notify::new() }
     }
 
     /// Waits until there is room for more.
     pub async fn room(&self) {
-        self.until(|kept| (self.keeping == Keeping::Last || kept.waiting < AHEAD).then_some(())).await;
+        self.until(|kept| (self.keeping == Keeping::Last || kept.waiting < WAITING_BYTES).then_some(()))
+            .await;
     }
 
-    /// Adds what was printed. [`Transcript::room`] is asked before, so that there is never much more than may wait.
+    /// Appends output. Callers await [`Transcript::room`] first, so that the waiting bytes barely exceed their limit.
     pub fn push(&self, stream: Stream, bytes: Vec<u8>) {
         let mut kept = self.lock();
         kept.bytes += bytes.len();
@@ -96,36 +97,36 @@ impl Transcript {
         self.changed.notify_waiters();
     }
 
-    /// Nothing more comes.
+    /// Marks the end of the output.
     pub fn end(&self) {
         self.lock().is_over = true;
         self.changed.notify_waiters();
     }
 
-    /// Bytes that are gone because nobody listened.
+    /// Bytes dropped before any reader received them.
     pub fn dropped(&self) -> u64 {
         self.lock().dropped
     }
 
-    /// The chunks after this number; waits for some. Empty when there will be none.
+    /// Chunks after this number; waits for at least one. Empty at the end of the output.
     pub async fn after(&self, number: u64) -> Result<Vec<Chunk>, Lost> {
         self.until(|kept| kept.after(number)).await
     }
 
-    /// Everything that is there now.
+    /// All available chunks.
     pub fn all(&self) -> Vec<Chunk> {
         self.lock().chunks.iter().cloned().collect()
     }
 
     async fn until<T>(&self, mut look: impl FnMut(&mut Kept) -> Option<T>) -> T {
         loop {
-            // Registered before looking, so that nothing is missed in between.
+            // Registered before the check, so that no notification is missed in between.
             let changed = self.changed.notified();
             tokio::pin!(changed);
             changed.as_mut().enable();
             let found = look(&mut self.lock());
             if let Some(found) = found {
-                // Who waits for room looks again.
+                // Wakes tasks that wait for room.
                 self.changed.notify_waiters();
                 return found;
             }
@@ -134,13 +135,13 @@ impl Transcript {
     }
 
     fn lock(&self) -> MutexGuard<'_, Kept> {
-        // What is behind the lock is whole after every statement.
+        // The data behind the lock is consistent after every statement, so a panic cannot leave it broken.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The most that is handed over at once.
-const AT_ONCE: usize = 256 << 10;
+/// Size limit of one delivery.
+const DELIVERY_BYTES: usize = 256 << 10;
 
 impl Kept {
     fn after(&mut self, number: u64) -> Option<Result<Vec<Chunk>, Lost>> {
@@ -155,7 +156,7 @@ impl Kept {
         for chunk in self.chunks.iter().skip(skipped) {
             bytes += chunk.bytes.len();
             taken.push(chunk.clone());
-            if bytes >= AT_ONCE {
+            if bytes >= DELIVERY_BYTES {
                 break;
             }
         }
@@ -170,9 +171,9 @@ impl Kept {
         Some(Ok(taken))
     }
 
-    /// Lets go of what is too old. What nobody has heard yet goes only if that is wanted.
+    /// Drops chunks that are too old. Undelivered chunks are dropped only if `keeping` allows it.
     fn forget(&mut self, keeping: Keeping) {
-        while self.bytes > BEHIND + AHEAD {
+        while self.bytes > DELIVERED_BYTES + WAITING_BYTES {
             let Some(oldest) = self.chunks.front() else { return };
             if oldest.number > self.delivered {
                 if keeping == Keeping::All {
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_comes_back_goes_on_where_it_was() {
+    async fn a_reader_that_reconnects_continues_where_it_stopped() {
         let transcript = filled(Keeping::All, 10, 3);
         transcript.end();
         let numbers = |chunks: Vec<Chunk>| chunks.iter().map(|chunk| chunk.number).collect::<Vec<_>>();
@@ -213,8 +214,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_command_waits_for_its_listener_and_goes_on() {
-        let transcript = Arc::new(filled(Keeping::All, 2, AHEAD));
+    async fn a_process_waits_for_its_reader_and_continues() {
+        let transcript = Arc::new(filled(Keeping::All, 2, WAITING_BYTES));
         let writer = Arc::clone(&transcript);
         let waiting = tokio::spawn(async move { writer.room().await });
         tokio::task::yield_now().await;
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_gone_is_said() {
+    async fn dropped_chunks_are_reported() {
         let transcript = filled(Keeping::Last, 40, 1 << 20);
         assert_eq!(transcript.dropped(), 23 << 20);
         assert_eq!(transcript.after(0).await, Err(Lost { first: 24 }));
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_nobody_heard_stays_when_nothing_may_be_lost() {
+    async fn undelivered_chunks_are_kept_if_nothing_may_be_lost() {
         let transcript = filled(Keeping::All, 40, 1 << 20);
         assert_eq!(transcript.all().len(), 40);
         assert_eq!(transcript.dropped(), 0);

@@ -1,4 +1,4 @@
-//! What callers are shown of sandboxes and commands.
+//! Representation of sandboxes and commands in API responses.
 
 use std::collections::BTreeMap;
 
@@ -9,56 +9,56 @@ use utoipa::ToSchema;
 use super::running::{Running, State};
 use crate::clock;
 
-/// A sandbox.
+/// State of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct SandboxView {
-    /// Its name here.
+    /// Id of the sandbox.
     pub sandbox_id: String,
-    /// Its name for the backend.
+    /// Id used by the backend.
     pub container_id: String,
-    /// What its owner calls it.
+    /// Name chosen by the owner.
     pub project_name: String,
-    /// What it does.
+    /// Status.
     pub status: Status,
-    /// When it was made.
+    /// Creation time.
     pub created_at: String,
-    /// Where its files are, inside.
+    /// Path of the workspace inside the sandbox.
     pub workspace_path: String,
-    /// Where its ports are reached, by their numbers.
+    /// URL paths of the ports, by port number.
     pub ports: BTreeMap<String, String>,
-    /// What it may use.
+    /// Resource limits.
     pub resource_limits: ResourceLimits,
-    /// Who makes it.
+    /// Backend.
     pub backend: String,
-    /// What its files are made of, if that is an image.
+    /// Image of the root file system, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// What it can be found by.
+    /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// When it will be destroyed.
+    /// Time at which the sandbox is destroyed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// When it was last asked for something.
+    /// Time of the last request.
     pub last_used_at: String,
-    /// The key it belongs to.
+    /// Id of the API key that owns the sandbox.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
 }
 
-/// What a sandbox does.
+/// Status of a sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// It takes commands.
+    /// Accepts commands.
     Running,
-    /// Its processes stand still.
+    /// Processes are frozen.
     Paused,
-    /// It has files and no processes.
+    /// Has files but no processes.
     Stopped,
 }
 
 impl Status {
-    /// As it is written.
+    /// Name as written in responses.
     pub fn name(self) -> &'static str {
         match self {
             Self::Running => "running",
@@ -68,69 +68,69 @@ impl Status {
     }
 }
 
-/// What a sandbox may use.
+/// Resource limits of a sandbox.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ResourceLimits {
-    /// As it was asked for, such as `1g`.
+    /// Memory limit as text, such as `1g`.
     pub memory_limit: String,
-    /// As it was asked for, such as `1.0`.
+    /// CPU limit as text, such as `1.0`.
     pub cpu_limit: String,
-    /// In bytes.
+    /// Memory limit in bytes.
     pub memory_bytes: u64,
-    /// In cores.
+    /// CPU limit in cores.
     pub cpus: f64,
-    /// Bytes of files.
+    /// Disk limit in bytes.
     pub disk_bytes: u64,
-    /// Processes and threads.
+    /// Limit of processes and threads.
     pub pids: u64,
 }
 
 /// A page of sandboxes.
 #[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
 pub struct SandboxPage {
-    /// The sandboxes, the oldest first.
+    /// Sandboxes, oldest first.
     pub sandboxes: Vec<SandboxView>,
-    /// What to ask with for the next page; nothing if this is the last one.
+    /// Cursor of the next page; null on the last page.
     pub next_cursor: Option<String>,
 }
 
-/// What came of a command.
+/// Result of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Executed {
-    /// Its exit code; nothing if it was killed.
+    /// Exit code; null if the command was killed by a signal.
     pub exit_code: Option<i32>,
-    /// What it printed, up to the limit.
+    /// Content of stdout, up to the limit.
     pub stdout: String,
-    /// What it complained, up to the limit.
+    /// Content of stderr, up to the limit.
     pub stderr: String,
-    /// How it ended and what it took.
+    /// Termination and resource usage.
     #[serde(flatten)]
     pub end: CommandEnd,
 }
 
-/// How a command ended and what it took.
+/// Termination and resource usage of a command.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one answer, and programs read them by name")]
+#[expect(clippy::struct_excessive_bools, reason = "each flag is a separate field of the API")]
 pub struct CommandEnd {
-    /// The signal that ended it.
+    /// Signal that killed the command.
     pub signal: Option<i32>,
-    /// It took longer than it may.
+    /// The command exceeded its timeout.
     pub timed_out: bool,
-    /// It needed more memory than it may.
+    /// The command exceeded its memory limit.
     pub oom: bool,
-    /// It needed more CPU time than it may.
+    /// The command exceeded its CPU time limit.
     pub cpu_exceeded: bool,
-    /// Its disk was full when it ended.
+    /// The disk was full when the command ended.
     pub disk_full: bool,
-    /// It printed more than is kept.
+    /// Output beyond the limit was dropped.
     pub truncated: bool,
-    /// From its start to its end.
+    /// Wall-clock time in milliseconds.
     pub wall_ms: f64,
-    /// CPU time in user mode, where that is counted.
+    /// CPU time in user mode in milliseconds, if measured.
     pub cpu_user_ms: Option<f64>,
-    /// CPU time in the kernel, where that is counted.
+    /// CPU time in the kernel in milliseconds, if measured.
     pub cpu_system_ms: Option<f64>,
-    /// Most memory at one time, where that is counted.
+    /// Peak memory in bytes, if measured.
     pub peak_memory_bytes: Option<u64>,
 }
 
@@ -158,30 +158,30 @@ impl From<ExecOutcome> for Executed {
     }
 }
 
-/// A command that goes on by itself.
+/// A background process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ProcessView {
-    /// Its name in its sandbox.
+    /// Id of the process within its sandbox.
     pub process_id: String,
-    /// The program and its arguments.
+    /// Program and arguments.
     pub command: Vec<String>,
-    /// `running`, `ended`, or `lost` if it is not known how it ended.
+    /// `running`, `ended`, or `lost` if its end could not be observed.
     pub status: String,
-    /// When it was started.
+    /// Start time.
     pub started_at: String,
-    /// When it ended.
+    /// End time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<String>,
-    /// Its exit code, if it ended with one.
+    /// Exit code, unless killed by a signal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
-    /// How it ended.
+    /// Termination and resource usage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub end: Option<CommandEnd>,
-    /// Why that is not known.
+    /// Reason why the process was lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Bytes of its output that are not kept any more.
+    /// Bytes of output that are no longer available.
     pub dropped_bytes: u64,
 }
 

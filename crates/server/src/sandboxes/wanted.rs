@@ -1,8 +1,9 @@
-//! What callers ask for, in their words, and what backends are asked for.
+//! Requests to create sandboxes and to run commands, and their translation for the backends.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use menace_model::network::Network;
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, User};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -13,68 +14,68 @@ use super::described;
 use super::rules::Rules;
 use crate::error::ApiError;
 
-/// A sandbox to be made.
+/// Request to create a sandbox.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CreateSandbox {
-    /// What its owner calls it; any text.
+    /// Name chosen by the owner; any text.
     #[schema(max_length = 256)]
     pub project_name: String,
-    /// The most memory, files included, such as `512m` or `2g`; `1g` without this.
+    /// Memory limit, files included, such as `512m` or `2g`; default `1g`.
     #[schema(example = "1g")]
     pub memory_limit: Option<Size>,
-    /// The most CPU cores at a time, such as `"0.5"`; all of them without this.
+    /// Limit of CPU cores, such as `"0.5"`; default: all cores.
     #[schema(example = "1.0")]
     pub cpu_limit: Option<CpuShare>,
-    /// The most bytes of files; half of the memory and at most `256m` without this.
+    /// Limit of disk space; default: half of the memory, at most `256m`.
     #[schema(example = "100m")]
     pub disk_limit: Option<Size>,
-    /// The most processes and threads; 512 without this.
+    /// Limit of processes and threads; default 512.
     #[schema(minimum = 2, maximum = 4_194_304)]
     pub pids_limit: Option<u64>,
-    /// Ports on which programs inside will listen. They are reached below `/api/sandboxes/{id}/ports/{port}/`, as others are;
-    /// naming them lists them.
+    /// Ports on which programs inside will listen. Every port is reachable below `/api/sandboxes/{id}/ports/{port}/`; those
+    /// named here are listed.
     #[schema(schema_with = described::ports)]
     pub ports: Vec<u16>,
-    /// Variables of every command.
+    /// Environment variables of every command.
     #[schema(schema_with = described::variables)]
     pub env: BTreeMap<String, String>,
-    /// Who commands are inside: `uid` or `uid:gid`.
+    /// User that runs commands: `uid` or `uid:gid`.
     #[schema(example = "1000:1000")]
     pub user: Option<UserName>,
-    /// How long a command may take that does not say it itself, in seconds or such as `"30s"`.
+    /// Default timeout of commands, in seconds or such as `"30s"`.
     pub timeout: Option<Span>,
-    /// When it is destroyed, counted from its making.
+    /// Time from creation until the sandbox is destroyed.
     pub ttl: Option<Span>,
-    /// After how long without a request its processes are ended; its files stay.
+    /// Time without requests until the sandbox is stopped; its files are kept.
     pub idle_timeout: Option<Span>,
-    /// What it can reach: `"none"`, `"deny"`, or rules.
+    /// Network policy: `"none"`, `"deny"`, or rules.
     pub network: Option<NetworkWish>,
-    /// `native` or `docker`; the server's own choice without this.
+    /// `native` or `docker`; default: chosen by the server.
     pub backend: Option<BackendName>,
-    /// What its files are made of, where the backend has images.
+    /// Image of the root file system, for backends with images.
     pub image: Option<String>,
-    /// Nothing can be written but `/workspace` and `/tmp`.
+    /// Make everything except `/workspace` and `/tmp` read-only.
     pub read_only_root: bool,
-    /// Whatever its owner wants to find it by.
+    /// Labels for filtering sandboxes.
     #[schema(schema_with = described::labels)]
     pub labels: BTreeMap<String, String>,
-    /// A snapshot whose files it begins with.
+    /// Id of a snapshot to restore files from.
     pub snapshot: Option<String>,
 }
 
-/// A backend by its name.
+/// Name of a backend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum BackendName {
-    /// Namespaces of this kernel.
+    /// Linux namespaces.
     Native,
-    /// Containers.
+    /// Docker containers.
     Docker,
 }
 
 impl BackendName {
-    /// As users write it.
+    /// Name as written in requests.
     pub fn name(self) -> &'static str {
         match self {
             Self::Native => "native",
@@ -83,17 +84,17 @@ impl BackendName {
     }
 }
 
-/// What a sandbox can reach.
+/// Network policy of a sandbox.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum NetworkWish {
-    /// `none` is its own loopback; `deny` refuses and records everything.
+    /// `none`: loopback only. `deny`: reject and record all traffic.
     Simple(SimpleNetwork),
-    /// What is allowed, who answers instead, what happens to packets.
+    /// Rules: allowed destinations, mocks, simulated link.
     Rules(Rules),
 }
 
-/// A word or an object, so that what is wrong with either is said.
+/// Accepts a string or an object and reports the error of the matching one.
 impl<'de> Deserialize<'de> for NetworkWish {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = serde_json::Value::deserialize(deserializer)?;
@@ -106,13 +107,13 @@ impl<'de> Deserialize<'de> for NetworkWish {
     }
 }
 
-/// A network in one word.
+/// Network policy in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SimpleNetwork {
-    /// Its own loopback and nothing else.
+    /// Loopback only.
     None,
-    /// A network that refuses and records everything.
+    /// Reject and record all traffic.
     Deny,
 }
 
@@ -126,13 +127,13 @@ impl NetworkWish {
     }
 }
 
-/// The most characters of a name or label, and of labels and variables.
+/// Limits: characters of a name or label, number of labels, number of variables.
 pub(super) const LONGEST_NAME: usize = 256;
 pub(super) const MOST_LABELS: usize = 64;
 pub(super) const MOST_VARIABLES: usize = 1024;
 
 impl CreateSandbox {
-    /// Says what is wrong with it before anything is made.
+    /// Validates the request before anything is created.
     pub fn check(&self) -> Result<(), ApiError> {
         if self.project_name.chars().count() > LONGEST_NAME {
             return Err(ApiError::invalid(format!("project_name is longer than {LONGEST_NAME} characters")));
@@ -142,23 +143,23 @@ impl CreateSandbox {
         };
         if self.labels.len() > MOST_LABELS || self.labels.iter().any(is_long) {
             return Err(ApiError::invalid(format!(
-                "labels: at most {MOST_LABELS}, with names of 1 to {LONGEST_NAME} characters and values of no more"
+                "labels: at most {MOST_LABELS}, with names of 1 to {LONGEST_NAME} characters and values of at most {LONGEST_NAME}"
             )));
         }
         check_variables(&self.env)?;
         if self.ports.contains(&0) {
-            return Err(ApiError::invalid("ports: 0 is no port"));
+            return Err(ApiError::invalid("ports: 0 is not a valid port"));
         }
         if self.snapshot.is_some() && (self.image.is_some() || self.backend.is_some()) {
             return Err(ApiError::conflict(
                 "refused",
-                "a snapshot says itself which backend and image it is of",
+                "backend and image cannot be combined with snapshot, which determines both",
             ));
         }
         Ok(())
     }
 
-    /// Limits that hold from the beginning. CPU time is always limited, if only to all cores, so that it can be changed later.
+    /// Initial limits. CPU is always limited, if only to all cores, so that the limit can be changed later.
     pub fn limits(&self) -> Limits {
         let all = std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64);
         Limits {
@@ -170,7 +171,7 @@ impl CreateSandbox {
         }
     }
 
-    /// What the backend is asked for.
+    /// Specification for the backend.
     pub fn spec(&self) -> SandboxSpec {
         SandboxSpec {
             environment: self.env.clone(),
@@ -184,51 +185,55 @@ impl CreateSandbox {
     }
 }
 
-/// Variables that a program can have.
+/// Validates environment variables.
 fn check_variables(variables: &BTreeMap<String, String>) -> Result<(), ApiError> {
     let is_wrong = |(name, value): (&String, &String)| {
         name.is_empty() || name.contains(['=', '\0']) || value.contains('\0')
     };
     if variables.len() > MOST_VARIABLES || variables.iter().any(is_wrong) {
         return Err(ApiError::invalid(format!(
-            "env: at most {MOST_VARIABLES} variables, names without '=' and neither with a zero byte"
+            "env: at most {MOST_VARIABLES} variables; names must not contain '=', names and values must not contain a zero byte"
         )));
     }
     Ok(())
 }
 
-/// A command to be run.
+/// Request to run a command.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Execute {
-    /// The program and its arguments.
+    /// Program and arguments.
     #[schema(schema_with = described::command, required = true)]
     pub command: Vec<String>,
-    /// Where it starts.
+    /// Working directory.
     #[schema(schema_with = described::directory)]
     pub workdir: Option<String>,
-    /// Variables for this command alone.
+    /// Environment variables of this command.
     #[schema(schema_with = described::variables)]
     pub env: BTreeMap<String, String>,
-    /// What it reads from stdin.
+    /// Content of stdin.
     pub stdin: String,
-    /// How long it may take before it is killed with all that it started.
+    /// Time after which the command and all its child processes are killed.
     pub timeout: Option<Span>,
 }
 
 impl Execute {
-    /// What the sandbox is asked for; `usual` is how long its commands may take.
+    /// Translates the request for the backend; `usual` is the default timeout of the sandbox.
     pub fn request(self, usual: Option<Duration>) -> Result<ExecRequest, ApiError> {
         let Some(program) = self.command.first() else {
             return Err(ApiError::invalid(
-                "command: name a program and its arguments, such as [\"ls\", \"-l\"]",
+                "command: expected a program and its arguments, such as [\"ls\", \"-l\"]",
             ));
         };
         if program.is_empty() {
-            return Err(ApiError::nothing("program", "without a name"));
+            return Err(ApiError::new(
+                StatusCode::NOT_FOUND,
+                "program_not_found",
+                "command: program name is empty",
+            ));
         }
         if self.command.iter().chain(&self.workdir).any(|text| text.contains('\0')) {
-            return Err(ApiError::invalid("command and workdir cannot have a zero byte"));
+            return Err(ApiError::invalid("command and workdir must not contain a zero byte"));
         }
         check_variables(&self.env)?;
         let timeout = self.timeout.map(|span| span.0).or(usual);
@@ -252,15 +257,16 @@ mod tests {
     }
 
     #[test]
-    fn the_first_command_of_the_seed_is_understood() {
-        let wanted = create(r#"{"project_name": "test", "memory_limit": "1g", "cpu_limit": "1.0"}"#).unwrap();
-        let limits = wanted.limits();
+    fn the_example_request_of_the_specification_is_accepted() {
+        let request =
+            create(r#"{"project_name": "test", "memory_limit": "1g", "cpu_limit": "1.0"}"#).unwrap();
+        let limits = request.limits();
         assert_eq!((limits.memory, limits.cpus), (Some(1 << 30), Some(1.0)));
-        assert_eq!(wanted.spec().network, Network::None);
+        assert_eq!(request.spec().network, Network::None);
     }
 
     #[test]
-    fn what_means_nothing_is_named() {
+    fn invalid_fields_are_named() {
         for (text, problem) in [
             (r#"{"memory_limit": "-1"}"#, "is not a size"),
             (r#"{"memory_limit": []}"#, "expected a size"),

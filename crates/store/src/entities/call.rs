@@ -1,4 +1,4 @@
-//! One call of a run: what was called, under which circumstances, with what.
+//! One call of a run: section, scenario, and everything that is needed to replay it.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! Something that happened in a run.
+//! An event of a run.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What was asked and answered once.
+//! A stored prompt with its answer.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a cycle measured.
+//! A metric of a cycle.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What came of a call.
+//! The outcome of a call.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A change that was proposed, and what came of it.
+//! A proposal and its verdict.
 
 use sea_orm::entity::prelude::*;
 

@@ -1,4 +1,4 @@
-//! A list of steps with a name.
+//! A workflow: a named list of steps.
 
 use sea_orm::entity::prelude::*;
 

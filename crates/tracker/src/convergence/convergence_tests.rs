@@ -11,8 +11,8 @@ const RULES: SynergyRules = SynergyRules {
     variance_confidence: 0.99,
 };
 
-/// The first cycle at which a series is at rest, if it comes to rest at all.
-fn rests_at(values: &[f64], rules: &SynergyRules) -> Option<usize> {
+/// The first cycle at which a series has converged, if it converges at all.
+fn converges_at(values: &[f64], rules: &SynergyRules) -> Option<usize> {
     (rules.window..=values.len()).find(|length| synergy_converged(&values[..*length], rules).converged)
 }
 
@@ -20,7 +20,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 10_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn noise_around_nothing_comes_to_rest(seed: u64, threshold in 1e-4..1e2_f64, share in 0.001..0.2_f64) {
+    fn noise_around_zero_converges(seed: u64, threshold in 1e-4..1e2_f64, share in 0.001..0.2_f64) {
         let mut numbers = Numbers(seed);
         let values: Vec<f64> = (0..256).map(|_| share * threshold * numbers.normal()).collect();
         let rules = SynergyRules { threshold, ..RULES };
@@ -29,8 +29,8 @@ proptest! {
     }
 
     #[test]
-    fn a_steady_drift_never_does(seed: u64, threshold in 1e-4..1e2_f64, noise in 0.0..0.1_f64, up: bool) {
-        // One percent of the threshold in each step, until it has left the threshold.
+    fn steady_drift_never_converges(seed: u64, threshold in 1e-4..1e2_f64, noise in 0.0..0.1_f64, up: bool) {
+        // One percent of the threshold per step, until the series leaves the threshold.
         let mut numbers = Numbers(seed);
         let step = if up { 0.01 } else { -0.01 } * threshold;
         let values: Vec<f64> =
@@ -43,7 +43,7 @@ proptest! {
     }
 
     #[test]
-    fn gains_that_grow_never_stop_a_run(
+    fn growing_gains_never_stop_a_run(
         first in 1e-9..0.1_f64,
         factor in 1.000_001..1.5_f64,
         consecutive in 2_usize..12,
@@ -59,7 +59,7 @@ proptest! {
     }
 
     #[test]
-    fn noise_around_nothing_is_diminishing(seed: u64, threshold in 1e-4..1e2_f64) {
+    fn noise_around_zero_is_diminishing(seed: u64, threshold in 1e-4..1e2_f64) {
         let mut numbers = Numbers(seed);
         let deltas: Vec<f64> = (0..200).map(|_| 0.1 * threshold * numbers.normal()).collect();
         let stops = (5..=200).any(|length| {
@@ -70,20 +70,20 @@ proptest! {
 }
 
 #[test]
-fn what_was_before_does_not_matter_once_it_rests() {
+fn values_before_convergence_do_not_matter() {
     let mut numbers = Numbers(3);
     let values: Vec<f64> =
         (0..80).map(|at| if at < 16 { 5.0 - f64::from(at) * 0.3 } else { 0.02 * numbers.normal() }).collect();
-    assert_eq!(rests_at(&values[..16], &RULES), None);
-    let at = rests_at(&values, &RULES).unwrap();
+    assert_eq!(converges_at(&values[..16], &RULES), None);
+    let at = converges_at(&values, &RULES).unwrap();
     assert!((24..=60).contains(&at), "{at}");
 }
 
 #[test]
-fn little_shows_nothing() {
+fn short_series_do_not_converge() {
     for values in [&[][..], &[0.0], &[0.0, 0.0, 0.0]] {
         let verdict = synergy_converged(values, &RULES);
         assert!(!verdict.converged && verdict.checks.is_empty());
     }
-    assert!(synergy_converged(&[0.0; 12], &RULES).converged, "twelve times nothing is nothing");
+    assert!(synergy_converged(&[0.0; 12], &RULES).converged, "twelve zeros are converged");
 }

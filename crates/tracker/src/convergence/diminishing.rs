@@ -1,32 +1,32 @@
-//! Modules that do not get better any more.
+//! Diminishing gains of a module.
 
 use crate::statistics::{mean, standard_deviation};
 
-/// What the last changes of a module say.
+/// Trend of the last changes of a module.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Diminishing {
-    /// There are not as many changes yet as are asked for.
+    /// There are fewer changes than required.
     TooFew,
-    /// It still changes: on average, or from cycle to cycle.
+    /// The changes are still large, on average or from cycle to cycle.
     Changing {
-        /// The mean of the last changes.
+        /// Mean of the last changes.
         mean: f64,
         /// Their standard deviation.
         deviation: f64,
     },
-    /// Its gains are small and grow.
+    /// Every change is a gain greater than the one before.
     Accelerating,
-    /// Little changes, and that steadily.
+    /// The changes are small and steady.
     Diminishing {
-        /// The mean of the last changes.
+        /// Mean of the last changes.
         mean: f64,
         /// Their standard deviation.
         deviation: f64,
     },
 }
 
-/// Looks at the last changes, as many as `consecutive`: their mean is within the threshold and they differ by less than
-/// `epsilon`. Gains that grow are never called diminishing, however small they are.
+/// Tests the last `consecutive` changes: they are diminishing if their mean is within the threshold and their standard
+/// deviation below `epsilon`. Growing gains are never diminishing, however small they are.
 pub fn diminishing(deltas: &[f64], consecutive: usize, threshold: f64, epsilon: f64) -> Diminishing {
     let Some(start) = deltas.len().checked_sub(consecutive.max(2)) else { return Diminishing::TooFew };
     let last = &deltas[start..];

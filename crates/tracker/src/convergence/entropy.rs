@@ -1,28 +1,28 @@
-//! Modules whose code changes without anything being gained.
+//! Entropy plateau: modules whose code changes without a gain, or no longer changes.
 
 use crate::statistics::mean;
 
-/// When a module is complete.
+/// Rules for calling a module complete.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EntropyRules {
-    /// The least gain of ROI for each unit of entropy.
+    /// Minimum ROI gain per unit of entropy.
     pub ceiling: f64,
-    /// Changes of entropy that are none.
+    /// Entropy change up to which a sample counts as unchanged.
     pub plateau: f64,
-    /// How many samples have to say so.
+    /// Number of consecutive samples.
     pub consecutive: usize,
 }
 
-/// Why a module is complete.
+/// Reason for calling a module complete.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Plateau {
-    /// So little is gained for each unit of entropy.
+    /// The ROI gain per unit of entropy is only this.
     Ceiling(f64),
-    /// Its entropy has stayed within this.
+    /// The entropy stayed within this change.
     Flat(f64),
 }
 
-/// Looks at pairs of a gain of ROI and the change of entropy that came with it. Too few say nothing.
+/// Tests samples of (ROI gain, entropy change). `None` for too few samples, or without a plateau.
 pub fn entropy_plateau(samples: &[(f64, f64)], rules: &EntropyRules) -> Option<Plateau> {
     let start = samples.len().checked_sub(rules.consecutive.max(1))?;
     let last = &samples[start..];
@@ -46,7 +46,7 @@ mod tests {
     const RULES: EntropyRules = EntropyRules { ceiling: 0.1, plateau: 0.01, consecutive: 3 };
 
     #[test]
-    fn change_without_gain_and_no_change_are_both_the_end() {
+    fn change_without_gain_and_no_change_are_both_a_plateau() {
         assert_eq!(entropy_plateau(&[(0.1, 0.5), (0.0, 0.5)], &RULES), None);
         assert_eq!(
             entropy_plateau(&[(0.2, 0.005), (0.0, -0.01), (0.0, 0.0)], &RULES),

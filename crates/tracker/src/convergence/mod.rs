@@ -1,4 +1,5 @@
-//! When more is not worth its cost. Nothing stops because little was seen: what stops has to be shown.
+//! Convergence: tests that further cycles are not worth their cost. Too little data never ends a run; convergence must be
+//! shown.
 
 mod diminishing;
 mod entropy;

@@ -1,33 +1,33 @@
-//! Whether another cycle is worth what it costs.
+//! Whether another cycle is worth its cost.
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
-/// What is known about cycles so far.
+/// Results of the cycles so far.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prospect {
     /// Proposals that were tried.
     pub tried: u64,
-    /// Of them, those that were kept.
+    /// Proposals that were kept.
     pub kept: u64,
-    /// The most that could plausibly be gained by one, in money.
+    /// Largest plausible gain of one proposal, in money.
     pub best_gain: f64,
-    /// What a cycle costs, in money.
+    /// Cost of a cycle, in money.
     pub cost: f64,
-    /// Proposals of a cycle.
+    /// Proposals per cycle.
     pub each_cycle: u64,
 }
 
-/// The most that another cycle is expected to bring, with 95 % confidence, if that is at least what it costs; nothing if it
-/// is not. What was never tried could always be kept.
+/// Upper 95 % confidence bound of the gain of another cycle, if it is at least the cost; `None` if it is not. Without any
+/// tried proposal the share of kept ones is bounded by 1.
 pub fn worth_another_cycle(prospect: &Prospect) -> Option<f64> {
     let most = highest_share(prospect.kept, prospect.tried);
     let expected = most * prospect.best_gain.max(0.0) * prospect.each_cycle.max(1) as f64;
-    // What is no number is no reason to stop.
+    // NaN is not a reason to stop.
     let is_too_little = expected < prospect.cost;
     (!is_too_little).then_some(expected)
 }
 
-/// The upper bound of Clopper and Pearson.
+/// Upper bound of the Clopper-Pearson interval.
 fn highest_share(kept: u64, tried: u64) -> f64 {
     if kept >= tried {
         return 1.0;
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_takes_failures_to_stop_and_fewer_when_little_can_be_gained() {
+    fn stopping_takes_rejected_proposals_and_fewer_for_smaller_gains() {
         let after = |tried, best_gain| {
             worth_another_cycle(&Prospect { tried, kept: 0, best_gain, cost: 1.0, each_cycle: 1 }).is_some()
         };

@@ -1,60 +1,60 @@
-//! Whether synergy has come to rest at nothing.
+//! Whether synergy has converged to zero.
 
 use crate::statistics::{Lags, adf, equivalence_to_zero, is_constant, levene, slope};
 
-/// What is asked of a series.
+/// Requirements of convergence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SynergyRules {
-    /// How far from nothing still is nothing.
+    /// Distance from zero that still counts as zero.
     pub threshold: f64,
-    /// The shortest end of the series that is looked at, and the length of the moving average.
+    /// Minimum length of the tested tail of the series, and length of the moving average.
     pub window: usize,
-    /// How sure equivalence and the absence of a trend have to be.
+    /// Confidence of the equivalence test.
     pub confidence: f64,
-    /// How sure it has to be that the series returns to its level.
+    /// Confidence of the stationarity test.
     pub stationarity_confidence: f64,
-    /// How sure a difference of variances has to be to count.
+    /// Confidence at which a difference of variances counts.
     pub variance_confidence: f64,
 }
 
-/// A drift is none if it certainly is less than this share of the threshold in each step.
+/// Maximum drift per step, as a share of the threshold.
 const DRIFT: f64 = 0.005;
-/// How sure that is. A run looks again in each cycle, so that even what is unlikely would happen to it.
+/// Confidence of the drift test. A run repeats the test in each cycle, so even unlikely false positives would occur.
 const DRIFT_CONFIDENCE: f64 = 0.9999;
-/// The shortest end of a series of which anything can be shown.
+/// Minimum length of a series for which convergence can be shown.
 const SHORTEST: usize = 12;
 
-/// One thing that was asked, with its figure.
+/// One requirement with its measured value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Check {
-    /// What.
+    /// Name of the requirement.
     pub name: &'static str,
-    /// The figure.
+    /// Measured value.
     pub figure: f64,
-    /// What it has to be at most.
+    /// Maximum value.
     pub limit: f64,
 }
 
 impl Check {
-    /// Whether it holds.
+    /// Whether the requirement is met.
     pub fn holds(&self) -> bool {
         self.figure <= self.limit
     }
 }
 
-/// The answer.
+/// Result of the convergence test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SynergyVerdict {
-    /// Whether it has come to rest.
+    /// Whether synergy has converged.
     pub converged: bool,
-    /// How many of the last values were looked at; the end of the series that was closest to rest.
+    /// Length of the tested tail: the one that was closest to convergence.
     pub length: usize,
-    /// What was asked. Nothing of a series that is too short.
+    /// The requirements; empty for a series that is too short.
     pub checks: Vec<Check>,
 }
 
-/// Looks at the end of a series, and at ends twice as long, as far as there is one: at rest is what is at rest for long
-/// enough, whatever was before. The more ends are looked at, the more sure each has to be.
+/// Tests the tail of a series, and tails of twice the length as far as the series reaches: converged is a series whose
+/// tail has converged, independent of earlier values. The significance level is divided by the number of tested tails.
 pub fn synergy_converged(values: &[f64], rules: &SynergyRules) -> SynergyVerdict {
     let shortest = rules.window.max(SHORTEST);
     let lengths: Vec<usize> = std::iter::successors(Some(shortest), |length| Some(length * 2))
@@ -78,23 +78,23 @@ fn look(values: &[f64], rules: &SynergyRules, doubt: f64) -> Vec<Check> {
     let threshold = rules.threshold;
     let average = moving_average(values, rules.window).abs();
     let equivalence = equivalence_to_zero(values, threshold).unwrap_or(1.0);
-    // The furthest that the drift may be, so that a series too short to show anything does not show rest.
+    // Upper bound of the drift, so that a series that is too short does not pass as converged.
     let drift = slope(values, DRIFT_CONFIDENCE).map_or(f64::INFINITY, |(slope, error)| slope.abs() + error);
     let is_still = is_constant(values);
     let returns = if is_still { 0.0 } else { adf(values, Lags::Chosen).map_or(1.0, |test| test.p_value) };
     let (first, second) = values.split_at(values.len() / 2);
-    // Halves of which both are still vary as much.
+    // Two constant halves have equal variances.
     let differs = levene(first, second).map_or(0.0, |test| 1.0 - test.p_value);
     vec![
         Check { name: "moving average", figure: average, limit: threshold },
         Check { name: "not equivalent to zero (p)", figure: equivalence, limit: doubt },
-        Check { name: "drift in a step", figure: drift, limit: DRIFT * threshold },
-        Check { name: "does not return (p)", figure: returns, limit: 1.0 - rules.stationarity_confidence },
+        Check { name: "drift per step", figure: drift, limit: DRIFT * threshold },
+        Check { name: "not stationary (p)", figure: returns, limit: 1.0 - rules.stationarity_confidence },
         Check { name: "variances differ", figure: differs, limit: rules.variance_confidence },
     ]
 }
 
-/// The exponential moving average over about as many values.
+/// Exponential moving average over about `window` values.
 pub(crate) fn moving_average(values: &[f64], window: usize) -> f64 {
     let weight = 2.0 / (window as f64 + 1.0);
     let mut values = values.iter();

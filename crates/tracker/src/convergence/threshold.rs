@@ -1,17 +1,17 @@
-//! Thresholds that follow what was measured.
+//! Thresholds that adapt to the history.
 
 use crate::statistics::weighted_deviation;
 
-/// A change is as large as chance makes it when it is within so many deviations.
+/// Changes within this number of deviations count as noise.
 const FACTOR: f64 = 2.0;
 
-/// Twice the deviation of the last values, of which the later count more; 0 with too little history.
+/// Twice the weighted deviation of the last values, in which later ones weigh more; 0 with too little history.
 pub fn adaptive_threshold(values: &[f64], window: usize, weight: f64) -> f64 {
     let last = &values[values.len().saturating_sub(window)..];
     weighted_deviation(last, weight).map_or(0.0, |deviation| FACTOR * deviation)
 }
 
-/// How reliable forecasts were: 1 when they were always right, less the more they erred lately. Nothing without any.
+/// Reliability of forecasts: 1 when they were always right, lower with larger recent errors. `None` without forecasts.
 pub fn reliability(predicted: &[f64], actual: &[f64], weight: f64) -> Option<f64> {
     let mut errors = predicted.iter().zip(actual).map(|(predicted, actual)| (predicted - actual).abs());
     let first = errors.next()?;
@@ -19,8 +19,8 @@ pub fn reliability(predicted: &[f64], actual: &[f64], weight: f64) -> Option<f64
     average.is_finite().then_some(1.0 / (1.0 + average))
 }
 
-/// The tolerance with forecasts of this reliability: as it is when they are always right, and up to twice as much when they
-/// say nothing, so that noise is not taken for progress.
+/// Tolerance scaled by the reliability of forecasts: unchanged when they are always right and up to doubled when they are
+/// useless, so that noise is not taken for progress.
 pub fn scaled_tolerance(tolerance: f64, reliability: f64) -> f64 {
     tolerance * (2.0 - reliability.clamp(0.0, 1.0))
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_history_is_no_threshold() {
+    fn too_little_history_gives_a_zero_threshold() {
         assert_eq!((adaptive_threshold(&[], 5, 0.1), adaptive_threshold(&[0.3], 5, 0.1)), (0.0, 0.0));
         let wild_then_calm = [9.0, -9.0, 0.1, -0.1, 0.1, -0.1];
         assert!(adaptive_threshold(&wild_then_calm, 4, 0.1) < 0.3);

@@ -1,30 +1,30 @@
-//! ARIMA: a process of values, or of their differences, beside a level, a drift and what else was seen.
+//! ARIMA with a level or drift, and with covariates.
 
 use super::arma::Arma;
 use super::minimise::minimise;
 use super::{Candidate, adjusted_criterion};
 use crate::statistics::{Lags, adf, is_constant, least_squares};
 
-/// The orders that are tried: of a few values little can be learned.
+/// Orders (p, q) that are tried; histories are too short for larger ones.
 const ORDERS: [(usize, usize); 8] = [(0, 0), (1, 0), (0, 1), (1, 1), (2, 0), (0, 2), (2, 1), (1, 2)];
-/// A series that returns to its level with less doubt than this is taken as it is.
+/// p-value of the stationarity test below which the series is not differenced.
 const DOUBT: f64 = 0.05;
 
-/// An order, so that it does not have to be looked for again.
+/// Order of an ARIMA model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Order {
-    /// Values that are mixed in.
+    /// Autoregressive order.
     pub p: usize,
-    /// Differences that are taken.
+    /// Number of differences.
     pub d: usize,
-    /// Innovations that are mixed in.
+    /// Moving-average order.
     pub q: usize,
-    /// Whether there is a level, or a drift of differences.
+    /// Whether there is a level, or a drift of the differences.
     pub has_mean: bool,
 }
 
 impl Order {
-    /// How it is called.
+    /// Display name.
     pub fn name(&self) -> String {
         let drift = if self.d == 1 && self.has_mean { " with drift" } else { "" };
         format!("ARIMA({},{},{}){drift}", self.p, self.d, self.q)
@@ -35,7 +35,7 @@ impl Order {
     }
 }
 
-/// The best order, by the criterion of Akaike for short series.
+/// The order with the lowest AICc.
 pub(super) fn best(series: &[f64], beside: &[Vec<f64>], horizon: usize) -> Option<(Order, Candidate)> {
     let d = usize::from(adf(series, Lags::Chosen).is_none_or(|test| test.p_value >= DOUBT));
     let orders = ORDERS.iter().flat_map(|(p, q)| {
@@ -46,7 +46,7 @@ pub(super) fn best(series: &[f64], beside: &[Vec<f64>], horizon: usize) -> Optio
     fitted.min_by(|(_, a), (_, b)| a.criterion.total_cmp(&b.criterion))
 }
 
-/// One order, and what it expects. Columns beside the series are expected to stay as they are.
+/// Fits one order. Covariates are assumed to keep their last value.
 pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: usize) -> Option<Candidate> {
     let differences = |values: &[f64]| -> Vec<f64> {
         if order.d == 0 { values.to_vec() } else { values.windows(2).map(|pair| pair[1] - pair[0]).collect() }
@@ -90,7 +90,7 @@ pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: us
         .collect();
     let filtered = process.filter(&[&centred]);
     let mut following = process.continue_from(&centred, &filtered.innovations[0], horizon);
-    // The filter knows better than the recursion what follows when the series is short.
+    // For short series the filter's forecast is more accurate than the recursion's.
     if let (Some(first), Some(next)) = (following.first_mut(), filtered.next.first()) {
         *first = *next;
     }
@@ -114,7 +114,7 @@ pub(super) fn fit(series: &[f64], beside: &[Vec<f64>], order: Order, horizon: us
     })
 }
 
-/// The logarithm of the likelihood, with the best variance and the best coefficients of the columns.
+/// Log-likelihood, maximised over the variance and the coefficients of the columns.
 fn likelihood(process: &Arma, values: &[f64], columns: &[Vec<f64>]) -> Option<f64> {
     let all: Vec<&[f64]> = std::iter::once(values).chain(columns.iter().map(Vec::as_slice)).collect();
     let mut filtered = process.filter(&all);
@@ -124,7 +124,7 @@ fn likelihood(process: &Arma, values: &[f64], columns: &[Vec<f64>]) -> Option<f6
     Some(-0.5 * (n * ((std::f64::consts::TAU * residual / n).ln() + 1.0) + filtered.log_scale))
 }
 
-/// What is left after regression; for a single column without taking matrices apart, as this is asked very often.
+/// Residual sum of squares of a regression; a single column is solved directly, because this is the hot path.
 fn residual(target: &[f64], columns: &[Vec<f64>]) -> Option<f64> {
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let residual = match columns {
@@ -150,7 +150,7 @@ fn regression(process: &Arma, values: &[f64], columns: &[Vec<f64>]) -> Option<cr
     least_squares(&regressors, &target)
 }
 
-/// Each becomes the sum of all up to it.
+/// Replaces each value by the running sum.
 fn accumulate(values: &mut [f64], start: f64) {
     let mut sum = start;
     for value in values {

@@ -1,38 +1,38 @@
-//! What an ARMA process says about a series: innovations and their likelihood, exactly, by the filter of Kalman.
+//! ARMA processes: exact innovations and likelihood of a series by the Kalman filter.
 
 use nalgebra::{SMatrix, SVector};
 
-/// The most that a state remembers: two values, or one that is moved and one that is mixed in.
+/// Dimension of the state: enough for two autoregressive and two moving-average terms.
 const SIZE: usize = 3;
 
 type Matrix = SMatrix<f64, SIZE, SIZE>;
 type Vector = SVector<f64, SIZE>;
 
-/// The coefficients of a process: how the values before are mixed in, and the innovations before.
+/// Coefficients of a process.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Arma {
-    /// Of values.
+    /// Autoregressive coefficients.
     pub(super) phi: Vec<f64>,
-    /// Of innovations.
+    /// Moving-average coefficients.
     pub(super) theta: Vec<f64>,
 }
 
 /// Columns after the filter.
 #[derive(Debug)]
 pub(super) struct Filtered {
-    /// The innovations of each column, all of one variance.
+    /// Innovations of each column, scaled to one variance.
     pub(super) innovations: Vec<Vec<f64>>,
-    /// The sum of the logarithms of what they were divided by.
+    /// Sum of the logarithms of the scales.
     pub(super) log_scale: f64,
-    /// What each column is expected to be next.
+    /// One-step forecast of each column.
     pub(super) next: Vec<f64>,
-    /// By how much more than an innovation the next value varies.
+    /// Variance of the one-step forecast, relative to that of an innovation.
     pub(super) next_scale: f64,
 }
 
 impl Arma {
-    /// The process of any numbers: each becomes a partial correlation, so that the process returns to its level and can be
-    /// seen from its past.
+    /// The process of unconstrained parameters: each is mapped to a partial autocorrelation, so that the process is
+    /// stationary and invertible.
     pub(super) fn of(numbers: &[f64], p: usize) -> Self {
         let bounded: Vec<f64> = numbers.iter().map(|number| number.tanh()).collect();
         let (values, innovations) = bounded.split_at(p);
@@ -60,7 +60,7 @@ impl Arma {
         vector
     }
 
-    /// Filters columns of one length. A process remembers at most two values and two innovations.
+    /// Filters columns of equal length. A process has at most two autoregressive and two moving-average terms.
     pub(super) fn filter(&self, columns: &[&[f64]]) -> Filtered {
         let (transition, selection) = (self.transition(), self.selection());
         let noise = selection * selection.transpose();
@@ -85,7 +85,7 @@ impl Arma {
         Filtered { innovations, log_scale, next, next_scale: covariance[(0, 0)] }
     }
 
-    /// By how much an innovation moves the value after 0, 1, 2, … steps.
+    /// Impulse response: effect of an innovation on the value after 0, 1, 2, … steps.
     pub(super) fn weights(&self, count: usize) -> Vec<f64> {
         let mut weights: Vec<f64> = Vec::with_capacity(count);
         for at in 0..count {
@@ -97,7 +97,7 @@ impl Arma {
         weights
     }
 
-    /// What follows, from values that have no mean and the innovations of the last of them.
+    /// Forecasts the next values from centred values and their innovations.
     pub(super) fn continue_from(&self, values: &[f64], innovations: &[f64], count: usize) -> Vec<f64> {
         let mut all = values.to_vec();
         for step in 0..count {
@@ -122,7 +122,7 @@ impl Arma {
     }
 }
 
-/// Coefficients of partial correlations.
+/// Coefficients from partial autocorrelations (Levinson-Durbin recursion).
 fn levinson(partial: &[f64]) -> Vec<f64> {
     let mut coefficients: Vec<f64> = Vec::with_capacity(partial.len());
     for (order, last) in partial.iter().enumerate() {
@@ -135,8 +135,8 @@ fn levinson(partial: &[f64]) -> Vec<f64> {
     coefficients
 }
 
-/// How much states vary that have gone on for ever: the sum of all that the noise still does, each time over twice as many
-/// steps.
+/// Stationary covariance of the state: the infinite sum of the noise propagated over all steps, by repeated doubling of the
+/// number of steps.
 fn stationary(transition: &Matrix, noise: &Matrix) -> Matrix {
     let (mut sum, mut power) = (*noise, *transition);
     for _ in 0..40 {
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_value_varies_as_the_process_does() {
+    fn the_first_value_has_the_stationary_variance() {
         let process = Arma { phi: vec![0.8], theta: vec![] };
         let filtered = process.filter(&[&[1.0, 0.8, 0.64]]);
         assert!((filtered.log_scale - (1.0_f64 / 0.36).ln()).abs() < 1e-9);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_and_continuations_agree() {
+    fn impulse_responses_and_forecasts_agree() {
         let process = Arma { phi: vec![0.5, 0.2], theta: vec![0.4] };
         assert_eq!(process.weights(3), [1.0, 0.9, 0.65]);
         let following = process.continue_from(&[0.0, 0.0, 1.0], &[0.0, 0.0, 1.0], 2);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn any_numbers_are_a_process_that_returns() {
+    fn any_parameters_give_a_stationary_process() {
         for numbers in [[3.0, -3.0, 2.0], [-9.0, 9.0, -9.0], [0.1, 0.2, 0.3]] {
             let process = Arma::of(&numbers, 2);
             assert!(process.weights(20_000).last().unwrap().abs() < 1.0, "{process:?}");

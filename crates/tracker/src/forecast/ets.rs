@@ -1,4 +1,4 @@
-//! Exponential smoothing with additive errors: a level, a trend, or a trend that fades.
+//! Exponential smoothing (ETS) with additive errors: level, trend or damped trend.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use super::arima::mean_size;
 use super::minimise::minimise;
 use super::{Candidate, adjusted_criterion};
 
-/// What is smoothed.
+/// Smoothed components.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
@@ -14,14 +14,14 @@ pub enum Form {
     Level,
     /// A level and a trend.
     Trend,
-    /// A level and a trend that fades.
+    /// A level and a damped trend.
     Damped,
 }
 
 impl Form {
     const ALL: [Self; 3] = [Self::Level, Self::Trend, Self::Damped];
 
-    /// How it is called.
+    /// Display name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Level => "ETS(A,N,N)",
@@ -30,7 +30,7 @@ impl Form {
         }
     }
 
-    /// Its numbers: how fast the level, the trend and the fading are, and where level and trend begin; and the variance.
+    /// Number of parameters: smoothing and damping parameters, initial level and trend, and the variance.
     fn coefficients(self) -> usize {
         match self {
             Self::Level => 3,
@@ -40,7 +40,7 @@ impl Form {
     }
 }
 
-/// How a series is smoothed.
+/// Parameters of the smoothing.
 #[derive(Debug, Clone, Copy)]
 struct Smoothing {
     alpha: f64,
@@ -50,13 +50,13 @@ struct Smoothing {
     trend: f64,
 }
 
-/// The form that the criterion prefers.
+/// The form with the lowest AICc.
 pub(super) fn best(series: &[f64], horizon: usize) -> Option<(Form, Candidate)> {
     let fitted = Form::ALL.into_iter().filter_map(|form| Some((form, fit(series, form, horizon)?)));
     fitted.min_by(|(_, a), (_, b)| a.criterion.total_cmp(&b.criterion))
 }
 
-/// One form, and what it expects.
+/// Fits one form.
 pub(super) fn fit(series: &[f64], form: Form, horizon: usize) -> Option<Candidate> {
     let count = form.coefficients();
     if series.len() < count + 2 {
@@ -108,7 +108,8 @@ pub(super) fn fit(series: &[f64], form: Form, horizon: usize) -> Option<Candidat
 }
 
 impl Smoothing {
-    /// Of any numbers: shares are squeezed between none and all, and the beginning is measured in the spread of the series.
+    /// The smoothing of unconstrained parameters: shares are mapped to 0…1, and the initial state is measured in units of
+    /// the spread of the series.
     fn of(form: Form, numbers: &[f64], (level, trend, scale): (f64, f64, f64)) -> Self {
         let share = |at: usize| 1.0 / (1.0 + (-numbers[at]).exp());
         let alpha = share(0).clamp(1e-4, 1.0 - 1e-4);
@@ -124,7 +125,7 @@ impl Smoothing {
         }
     }
 
-    /// How far each value was from what was expected, and the level and the trend at the end.
+    /// One-step errors, and the final level and trend.
     fn errors(&self, series: &[f64]) -> (Vec<f64>, f64, f64) {
         let (mut level, mut trend) = (self.level, self.trend);
         let errors = series
@@ -141,7 +142,7 @@ impl Smoothing {
     }
 }
 
-/// Where a series begins: a line through its first values.
+/// Initial level and trend: a line through the first values.
 fn beginning(series: &[f64]) -> (f64, f64) {
     let first = &series[..series.len().min(10)];
     let mean = first.iter().sum::<f64>() / first.len() as f64;

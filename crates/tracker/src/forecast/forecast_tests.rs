@@ -25,7 +25,7 @@ struct Theirs {
 }
 
 #[test]
-fn as_close_as_statsmodels() {
+fn forecasts_are_as_accurate_as_statsmodels() {
     let cases: Vec<Case> = crate::statistics::cases("forecasts");
     let mut ours = [0.0; 3];
     let mut theirs = [0.0; 3];
@@ -47,13 +47,13 @@ fn as_close_as_statsmodels() {
         }
     }
     for (family, (ours, theirs)) in ["ARIMA", "ETS", "best"].iter().zip(ours.iter().zip(theirs)) {
-        println!("{family}: {:.4} of theirs", ours / theirs);
-        assert!(*ours <= 1.02 * theirs, "{family}: {ours} here, {theirs} there");
+        println!("{family}: {:.4} of the error of statsmodels", ours / theirs);
+        assert!(*ours <= 1.02 * theirs, "{family}: ours {ours}, reference {theirs}");
     }
 }
 
 #[test]
-fn what_cannot_be_continued_is_said() {
+fn invalid_requests_are_rejected() {
     let of = |series: &[f64]| forecast(&Question::next(series));
     assert_eq!(of(&[]), Err(ForecastError::Empty));
     assert_eq!(of(&[0.1, f64::NAN]), Err(ForecastError::NotFinite(1)));
@@ -80,7 +80,7 @@ fn few_values_have_a_named_fallback() {
 }
 
 #[test]
-fn what_is_seen_beside_a_series_helps() {
+fn covariates_narrow_the_interval() {
     let mut numbers = Numbers(9);
     let load: Vec<f64> = (0..60).map(|_| numbers.normal()).collect();
     let series: Vec<f64> = load.iter().map(|load| 1.0 + 2.0 * load + 0.1 * numbers.normal()).collect();
@@ -103,11 +103,11 @@ fn the_last_value_is_used_when_it_was_closer() {
             says_so
         })
         .count();
-    assert!(yielded > 5, "nothing is known better about a walk by chance: {yielded} of 40");
+    assert!(yielded > 5, "a random walk has no better forecast: {yielded} of 40");
 }
 
 #[test]
-fn a_long_series_is_quick() {
+fn a_long_series_is_fast() {
     let mut numbers = Numbers(3);
     let long = simulated(1, 10_000, &mut numbers);
     let began = std::time::Instant::now();
@@ -115,7 +115,7 @@ fn a_long_series_is_quick() {
     assert!(began.elapsed() < std::time::Duration::from_millis(500), "{:?}", began.elapsed());
 }
 
-/// Series as metrics are: noise, what returns slowly, what wanders, what rises.
+/// Series like those of metrics: noise, autoregressive, random walk, linear trend, random walk with drift.
 fn simulated(kind: usize, length: usize, numbers: &mut Numbers) -> Vec<f64> {
     let (mut value, mut series) = (0.0, Vec::new());
     for at in 0..length {
@@ -133,7 +133,7 @@ fn simulated(kind: usize, length: usize, numbers: &mut Numbers) -> Vec<f64> {
 }
 
 #[test]
-fn nine_of_ten_values_are_in_their_intervals() {
+fn ninety_percent_intervals_cover_ninety_percent() {
     let mut numbers = Numbers(1);
     let (mut covered, mut asked) = (0_u32, 0_u32);
     for number in 0..1_200 {

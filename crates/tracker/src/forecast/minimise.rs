@@ -1,12 +1,11 @@
-//! The method of Nelder and Mead: the smallest value of a function of a few numbers, without its derivatives.
+//! Nelder-Mead method: minimum of a function of a few parameters, without derivatives.
 
-/// Steps for each number that can be changed.
+/// Maximum number of steps per parameter.
 const STEPS: usize = 120;
-/// Values that differ by less are one.
+/// Relative difference of values at which the search ends.
 const CLOSE: f64 = 1e-9;
 
-/// The place with the smallest value that was found, from a place where the search begins. A value that is no number is the
-/// greatest of all.
+/// Minimises a function from a starting point, and returns the best point with its value. NaN counts as infinity.
 pub(super) fn minimise(start: &[f64], step: f64, mut value: impl FnMut(&[f64]) -> f64) -> (Vec<f64>, f64) {
     let mut ask = |place: &[f64]| {
         let found = value(place);
@@ -57,7 +56,7 @@ pub(super) fn minimise(start: &[f64], step: f64, mut value: impl FnMut(&[f64]) -
     simplex.swap_remove(0)
 }
 
-/// Moves all places halfway to the best.
+/// Moves all points halfway to the best one.
 fn shrink(simplex: &mut [(Vec<f64>, f64)], ask: &mut impl FnMut(&[f64]) -> f64) {
     let (best, others) = simplex.split_at_mut(1);
     for (place, found) in others {
@@ -73,14 +72,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bent_valley_is_followed_to_its_end() {
+    fn the_rosenbrock_valley_is_minimised() {
         let valley = |place: &[f64]| (1.0 - place[0]).powi(2) + 100.0 * (place[1] - place[0].powi(2)).powi(2);
         let (place, found) = minimise(&[-1.2, 1.0], 0.5, valley);
         assert!(found < 1e-6 && (place[0] - 1.0).abs() < 1e-2, "{place:?} {found}");
     }
 
     #[test]
-    fn what_is_no_number_is_avoided() {
+    fn nan_is_avoided() {
         let (place, _) = minimise(&[2.0], 0.5, |place| if place[0] < 1.0 { f64::NAN } else { place[0] });
         assert!((place[0] - 1.0).abs() < 1e-3, "{place:?}");
     }

@@ -1,7 +1,7 @@
-//! What a series will be next, and how sure one can be.
+//! Forecasts of the next values of a series, with intervals.
 //!
-//! Candidates are ARIMA and exponential smoothing; the yardstick is that nothing changes. All are asked what came next at the
-//! last places of the series, with nothing but what was before. If the yardstick was closer, it is the answer.
+//! Candidates are ARIMA and exponential smoothing; the reference is the last value. All are backtested at the last positions
+//! of the series, each with only the values before it. If the last value was closer, it is the forecast.
 
 mod arima;
 mod arma;
@@ -21,30 +21,30 @@ pub use past::Past;
 
 use crate::statistics::{is_constant, mean, slope, standard_deviation, student_quantile};
 
-/// Values that are looked at: what was long ago says little about what comes next, and costs as much.
+/// Number of last values that are used: older ones add little information at the same cost.
 const LONGEST: usize = 200;
-/// Fewer values are continued by a line.
+/// Series with fewer values are continued by a line.
 const FEW: usize = 10;
-/// The last places at which candidates are asked what came next, and the share of a series that these may be.
+/// Maximum number of backtest positions, and the divisor that limits them to a share of the series.
 const MOST_PLACES: usize = 12;
 const SHARE_OF_PLACES: usize = 3;
 
-/// How a series is continued.
+/// Forecast model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Model {
-    /// A process of values or differences.
+    /// An ARIMA process.
     Arima(Order),
     /// Exponential smoothing.
     Ets(Form),
-    /// A line through all values: there are too few for more.
+    /// A line through all values, for short series.
     Linear,
-    /// Nothing changes.
+    /// The last value, repeated.
     LastValue,
 }
 
 impl Model {
-    /// How it is called.
+    /// Display name.
     pub fn name(&self) -> String {
         match self {
             Self::Arima(order) => order.name(),
@@ -55,70 +55,70 @@ impl Model {
     }
 }
 
-/// What is expected.
+/// A forecast.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Forecast {
-    /// How it was found.
+    /// The model.
     pub model: Model,
-    /// The next values.
+    /// Expected next values.
     pub steps: Vec<Expected>,
-    /// The share of cases in which a value is in its interval.
+    /// Coverage probability of the intervals.
     pub confidence: f64,
-    /// How the same would have done at the last places.
+    /// Accuracy of the model in the backtest.
     pub past: Past,
-    /// Why it is this model, where there was something to decide.
+    /// Reason for the model, if another one was rejected.
     pub reason: Option<String>,
 }
 
-/// One value that is expected.
+/// An expected value.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Expected {
     /// The value.
     pub value: f64,
-    /// Where it is, with the confidence that was asked for; nothing if there is too little to know.
+    /// Its interval at the requested confidence; `None` if there are too few values.
     pub interval: Option<(f64, f64)>,
 }
 
-/// What is asked.
+/// Request for a forecast.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Question<'series> {
     /// The series.
     pub series: &'series [f64],
-    /// What was seen beside each value, as columns; nothing, if nothing was.
+    /// Covariates, as columns of the same length as the series; may be empty.
     pub beside: &'series [Vec<f64>],
-    /// How many values.
+    /// Number of values to forecast.
     pub horizon: usize,
-    /// The share of cases in which a value is to be in its interval, such as 0.9.
+    /// Coverage probability of the intervals, such as 0.9.
     pub confidence: f64,
-    /// The model that was the best before, so that it does not have to be looked for again.
+    /// Model chosen earlier, which skips the search.
     pub known: Option<Model>,
 }
 
 impl<'series> Question<'series> {
-    /// What comes next, with 90 %.
+    /// A request for the next value with a 90 % interval.
     pub fn next(series: &'series [f64]) -> Self {
         Self { series, beside: &[], horizon: 1, confidence: 0.9, known: None }
     }
 }
 
-/// Why nothing can be said.
+/// A series that cannot be forecast.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ForecastError {
-    /// There is nothing to continue.
-    #[error("there are no values to continue")]
+    /// An empty series.
+    #[error("no values to continue")]
     Empty,
     /// A value is not finite.
     #[error("value {0} of the series is not a finite number")]
     NotFinite(usize),
-    /// What was seen beside the series is not as long.
-    #[error("column {0} beside the series has not as many values, or some that are not finite")]
+    /// A covariate of another length, or with a value that is not finite.
+    #[error("covariate {0} has another length than the series, or a value that is not finite")]
     Beside(usize),
-    /// A confidence that is none.
-    #[error("a confidence is between 0 and 1, without both")]
+    /// A confidence that is not between 0 and 1.
+    #[error("confidence must be greater than 0 and less than 1")]
     Confidence,
 }
 
-/// What a candidate expects.
+/// A fitted candidate model.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Candidate {
     criterion: f64,
@@ -129,14 +129,14 @@ pub(crate) struct Candidate {
     deviations: Vec<f64>,
 }
 
-/// The criterion of Akaike for short series; nothing for one that is too short for as many coefficients.
+/// Corrected Akaike information criterion (AICc); `None` for a series too short for the number of coefficients.
 fn adjusted_criterion(likelihood: f64, coefficients: usize, values: usize) -> Option<f64> {
     let (k, n) = (coefficients as f64, values as f64);
     (n > k + 1.0 && likelihood.is_finite())
         .then(|| 2.0 * k - 2.0 * likelihood + 2.0 * k * (k + 1.0) / (n - k - 1.0))
 }
 
-/// Continues a series.
+/// Forecasts a series.
 pub fn forecast(question: &Question) -> Result<Forecast, ForecastError> {
     check(question)?;
     let skipped = question.series.len().saturating_sub(LONGEST);
@@ -150,7 +150,7 @@ pub fn forecast(question: &Question) -> Result<Forecast, ForecastError> {
     if few {
         let mut found = expect(question, series, Model::Linear);
         found.past = past(question, Model::Linear);
-        found.reason = Some(format!("{} values are too few for more", series.len()));
+        found.reason = Some(format!("{} values are too few for another model", series.len()));
         return Ok(yield_to_last_value(question, found));
     }
     let model = question.known.unwrap_or_else(|| choose(series, question.beside));
@@ -178,8 +178,8 @@ fn check(question: &Question) -> Result<(), ForecastError> {
     Ok(())
 }
 
-/// The better of the best of both families: by how far they were from each value when they had seen those before.
-/// Their criteria cannot be compared, as one of them may be of differences.
+/// Chooses between the best models of both families by their one-step errors. Their AICc values are not comparable, because
+/// one of them may be computed on differences.
 fn choose(series: &[f64], beside: &[Vec<f64>]) -> Model {
     let arima = arima::best(series, beside, 1).map(|(order, found)| (Model::Arima(order), found));
     let ets = ets::best(series, 1).map(|(form, found)| (Model::Ets(form), found));
@@ -188,7 +188,7 @@ fn choose(series: &[f64], beside: &[Vec<f64>]) -> Model {
     best.map_or(Model::LastValue, |(model, _)| model)
 }
 
-/// What a model expects after a series.
+/// Forecast of a model for a series.
 fn expect(question: &Question, series: &[f64], model: Model) -> Forecast {
     let beside: Vec<Vec<f64>> =
         question.beside.iter().map(|column| column[..series.len()].to_vec()).collect();
@@ -225,7 +225,7 @@ impl Candidate {
     }
 }
 
-/// How a model would have done at the last places.
+/// Backtests a model at the last positions of the series.
 fn past(question: &Question, model: Model) -> Past {
     let series = question.series;
     let places = (series.len() / SHARE_OF_PLACES).min(MOST_PLACES);
@@ -239,15 +239,15 @@ fn past(question: &Question, model: Model) -> Past {
     past
 }
 
-/// If nothing changing was closer at the last places, that is what is expected.
+/// Replaces the forecast by the last value if that was closer in the backtest.
 fn yield_to_last_value(question: &Question, found: Forecast) -> Forecast {
     let is_beaten = found.past.beats_last_value_by().is_some_and(|by| by < 0.0);
     if !is_beaten || found.model == Model::LastValue {
         return found;
     }
     let places =
-        if found.past.count == 1 { "place".to_owned() } else { format!("{} places", found.past.count) };
-    let reason = format!("the last value was closer than {} at the last {places}", found.model.name());
+        if found.past.count == 1 { "value".to_owned() } else { format!("{} values", found.past.count) };
+    let reason = format!("the last value was closer than {} for the last {places}", found.model.name());
     let mut yielded = expect(question, question.series, Model::LastValue);
     yielded.past = past(question, Model::LastValue);
     yielded.reason = Some(reason);
@@ -256,7 +256,7 @@ fn yield_to_last_value(question: &Question, found: Forecast) -> Forecast {
 
 fn unchanging(question: &Question, reason: &str) -> Forecast {
     let value = question.series.last().copied().unwrap_or(f64::NAN);
-    // One value says nothing about how much others differ from it.
+    // A single value has no variation to estimate an interval from.
     let interval = (question.series.len() > 1).then_some((value, value));
     Forecast {
         model: Model::LastValue,
@@ -287,7 +287,7 @@ fn line(series: &[f64], horizon: usize) -> Option<Candidate> {
     })
 }
 
-/// As it was; what changes from one value to the next says how sure that is.
+/// Repeats the last value; the interval comes from the changes between values.
 fn last_value(series: &[f64], horizon: usize) -> Option<Candidate> {
     let changes: Vec<f64> = series.windows(2).map(|pair| pair[1] - pair[0]).collect();
     standard_deviation(&changes)?;

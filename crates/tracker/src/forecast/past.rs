@@ -1,26 +1,26 @@
-//! How forecasts did.
+//! Accuracy of forecasts.
 
 use serde::{Deserialize, Serialize};
 
 use super::Expected;
 
-/// Forecasts beside what came.
+/// Accuracy of forecasts against actual values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Past {
-    /// How many.
+    /// Number of forecasts.
     pub count: usize,
-    /// The sum of the sizes of their errors.
+    /// Sum of absolute errors.
     pub error: f64,
-    /// The same, if the last value had been the forecast.
+    /// Sum of absolute errors of the last value as forecast.
     pub last_value_error: f64,
     /// Forecasts that had an interval.
     pub with_interval: usize,
-    /// Of them, those whose interval held what came.
+    /// Forecasts whose interval contained the actual value.
     pub covered: usize,
 }
 
 impl Past {
-    /// Notes a forecast, what came, and what was before.
+    /// Adds a forecast, the actual value and the value before it.
     pub fn add(&mut self, expected: &Expected, came: f64, before: f64) {
         self.count += 1;
         self.error += (expected.value - came).abs();
@@ -31,22 +31,22 @@ impl Past {
         }
     }
 
-    /// The mean error; nothing without forecasts.
+    /// Mean absolute error; `None` without forecasts.
     pub fn mae(&self) -> Option<f64> {
         (self.count > 0).then(|| self.error / self.count as f64)
     }
 
-    /// The mean error of the last value.
+    /// Mean absolute error of the last value as forecast.
     pub fn last_value_mae(&self) -> Option<f64> {
         (self.count > 0).then(|| self.last_value_error / self.count as f64)
     }
 
-    /// By which share of its error this is better than the last value; negative if it is worse, nothing if neither erred.
+    /// Relative improvement over the last value as forecast; negative if it is worse, `None` if that had no error.
     pub fn beats_last_value_by(&self) -> Option<f64> {
         (self.count > 0 && self.last_value_error > 0.0).then(|| 1.0 - self.error / self.last_value_error)
     }
 
-    /// The share of intervals that held what came.
+    /// Share of intervals that contained the actual value.
     pub fn coverage(&self) -> Option<f64> {
         (self.with_interval > 0).then(|| self.covered as f64 / self.with_interval as f64)
     }

@@ -15,7 +15,7 @@ fn cycle(at_ms: i64, roi: f64) -> Cycle {
 }
 
 #[test]
-fn series_stay_beside_their_cycles() {
+fn series_stay_aligned_with_their_cycles() {
     let mut history = History::default();
     assert_eq!(history.update(cycle(1, 0.5)), Vec::<String>::new());
     let mut second = cycle(2, 0.75);
@@ -31,13 +31,15 @@ fn series_stay_beside_their_cycles() {
 }
 
 #[test]
-fn what_cannot_be_is_said_and_left_out() {
+fn impossible_values_are_reported_and_left_out() {
     let mut history = History::default();
     history.update(cycle(5_000, 0.5));
     let mut wrong = cycle(4_000, f64::NAN);
     wrong.metrics = BTreeMap::from([("recovery_time".to_owned(), -1.0)]);
     let problems = history.update(wrong).join("; ");
-    for problem in ["clock went back", "ROI of this cycle", "recovery_time cannot be -1", "ROI of a.py"] {
+    for problem in
+        ["clock moved backwards", "ROI of this cycle", "recovery_time is out of range: -1", "ROI of a.py"]
+    {
         assert!(problems.contains(problem), "{problem} in {problems}");
     }
     assert_eq!(history.cycles[1].at_ms, 5_000);
@@ -46,7 +48,7 @@ fn what_cannot_be_is_said_and_left_out() {
 }
 
 #[test]
-fn the_layout_of_the_first_editions_is_read() {
+fn the_legacy_layout_is_read() {
     let text = r#"{"roi_history": [0.2, 0.4], "module_deltas": {"m.py": [0.1, 0.3]}, "predicted_roi": [0.1, 0.5],
         "metrics_history": {"security_score": [0.8, 0.9], "synergy_roi": [0.01, 0.03]},
         "scenario_roi_deltas": {"hostile_input": [0.5]}}"#;
@@ -60,21 +62,21 @@ fn the_layout_of_the_first_editions_is_read() {
 }
 
 #[test]
-fn other_files_are_refused_by_name() {
+fn other_files_are_rejected_with_the_reason() {
     let said = |text: &str| read(text).unwrap_err().to_string();
-    assert!(said(r#"{"roi_history": [0.1, "#).contains("cut off"));
+    assert!(said(r#"{"roi_history": [0.1, "#).contains("truncated"));
     assert!(
         said(r#"{"roi_history": [0.1, NaN]}"#).contains("NaN"),
         "{}",
         said(r#"{"roi_history": [0.1, NaN]}"#)
     );
-    assert!(said(r#"{"name": "package"}"#).contains("no history"));
+    assert!(said(r#"{"name": "package"}"#).contains("not an ROI history"));
     assert!(said(r#"{"version": 99, "roi_levels": []}"#).contains("99"));
     assert!(said("").contains("not JSON"));
 }
 
 #[test]
-fn a_model_is_kept_until_there_is_more_to_choose_from() {
+fn a_chosen_model_is_reused_until_there_are_more_values() {
     let mut history = History::default();
     for at in 0..30_i32 {
         history.update(cycle(i64::from(at), 0.3 + 0.01 * f64::from(at) + 0.02 * f64::from(at % 3)));
@@ -82,7 +84,7 @@ fn a_model_is_kept_until_there_is_more_to_choose_from() {
     let chosen = history.next("roi", &[]).unwrap().model;
     history.remember([("roi", chosen)]);
     assert_eq!(history.models["roi"], KnownModel { model: chosen, values: 30 });
-    // What is known is used, also if it would not be chosen.
+    // A known model is used even if it would not be chosen.
     history.models.insert("roi".into(), KnownModel { model: Model::Linear, values: 30 });
     let asked = history.next("roi", &[]).unwrap();
     assert!(asked.model == Model::Linear || asked.reason.is_some(), "{asked:?}");
@@ -110,7 +112,7 @@ fn scenarios_and_synergy_are_ranked() {
 }
 
 #[test]
-fn large_ones_are_quick() {
+fn large_histories_are_fast() {
     let mut history = History::default();
     let scenarios: Vec<(String, f64)> = (0..12).map(|number| (format!("scenario_{number}"), 0.5)).collect();
     let large = || Cycle {
@@ -147,7 +149,7 @@ fn large_ones_are_quick() {
     assert!(took < Duration::from_millis(300), "{took:?}");
 }
 
-/// How long something takes on a machine that has other things to do, too.
+/// Best of five timings, because the machine may be busy.
 fn least_of_five(once: impl FnMut() -> Duration) -> Duration {
     std::iter::repeat_with(once).take(5).min().unwrap()
 }

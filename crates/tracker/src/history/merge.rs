@@ -1,16 +1,16 @@
-//! Several histories as one cycle: what containers measured, each under a preset of its own.
+//! Merges several histories into one cycle: those of containers, each under its own preset.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Cycle, History, Measured, Tracked};
 use crate::statistics::mean;
 
-/// What one of them measured.
+/// History of one container.
 #[derive(Debug, Clone, Copy)]
 pub struct Part<'a> {
-    /// Its history, of which the last cycle counts.
+    /// Its history; only the last cycle is used.
     pub history: &'a History,
-    /// The scenario that it was compared with, and that another part has measured for all.
+    /// Its baseline scenario, which is taken from another part.
     pub compared_with: Option<&'a str>,
 }
 
@@ -20,7 +20,7 @@ impl Part<'_> {
     }
 }
 
-/// One cycle of all of them: each scenario as its part measured it, and of everything else the mean.
+/// Merges the last cycles: each scenario as its own part measured it, and the mean of everything else.
 pub fn merged(parts: &[Part<'_>], run: String, at_ms: i64) -> Cycle {
     let names: BTreeSet<&String> = parts.iter().flat_map(|part| part.history.modules.keys()).collect();
     let levels: Vec<f64> = parts.iter().filter_map(|part| part.history.roi_levels.last().copied()).collect();
@@ -60,7 +60,7 @@ fn module(parts: &[Part<'_>], name: &str) -> Option<Measured> {
     })
 }
 
-/// The last ROI of each scenario, from the part that has it as its own.
+/// Last ROI of each scenario, from the part that measured it.
 fn scenarios(parts: &[Part<'_>]) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     for part in parts {
@@ -70,7 +70,7 @@ fn scenarios(parts: &[Part<'_>]) -> BTreeMap<String, f64> {
     found
 }
 
-/// The mean of each metric over those that measured it.
+/// Mean of each metric over the parts that measured it.
 fn metrics<'a>(all: impl Iterator<Item = &'a BTreeMap<String, Vec<Option<f64>>>>) -> BTreeMap<String, f64> {
     let mut seen: BTreeMap<String, Vec<f64>> = BTreeMap::new();
     for (name, values) in all.flatten() {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn each_scenario_comes_from_its_own_part_and_the_rest_is_the_mean() {
+    fn scenarios_come_from_their_own_part_and_other_values_are_means() {
         let (normal, hostile) = (measured(0.8, "normal", 0.8), measured(0.4, "hostile_input", 0.1));
         let parts = [
             Part { history: &normal, compared_with: None },
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn of_nothing_there_is_nothing() {
+    fn merging_no_parts_gives_an_empty_cycle() {
         let cycle = merged(&[], String::new(), 0);
         assert_eq!((cycle.roi, cycle.modules.len(), cycle.scenarios.len()), (None, 0, 0));
     }

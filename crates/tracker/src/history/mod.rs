@@ -1,4 +1,4 @@
-//! What all cycles measured: `roi_history.json`.
+//! Metrics of all cycles of a repository: `roi_history.json`.
 
 mod merge;
 mod questions;
@@ -20,74 +20,74 @@ pub use questions::{
 };
 pub use read::{HistoryError, read};
 
-/// The version of the file.
+/// Version of the file format.
 pub const VERSION: u32 = 1;
 
-/// All cycles. Every series has one value for each cycle since it began; where something was not measured, there is none.
+/// Metrics of all cycles. A series has one entry per cycle since its first; `None` where the metric was not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct History {
-    /// The version of this layout.
+    /// Version of the file format.
     pub version: u32,
     /// The cycles.
     pub cycles: Vec<CycleMark>,
     /// The ROI of the repository.
     pub roi_levels: Vec<f64>,
-    /// Its changes.
+    /// Changes of the repository's ROI.
     pub roi_history: Vec<f64>,
-    /// Modules by their paths.
+    /// Modules by path.
     pub modules: BTreeMap<String, Tracked>,
-    /// Scenarios by their names.
+    /// Scenarios by name.
     pub scenarios: BTreeMap<String, Tracked>,
     /// Metrics of the repository.
     pub metrics_history: BTreeMap<String, Vec<Option<f64>>>,
-    /// What was expected of the ROI, cycle by cycle.
+    /// Forecast of the ROI for each cycle.
     pub predicted_roi: Vec<Option<Expected>>,
-    /// What was expected of metrics.
+    /// Forecasts of metrics for each cycle.
     pub predicted_metrics: BTreeMap<String, Vec<Option<Expected>>>,
-    /// Synergy of workflows, as often as it was measured: `synergy_roi`, `synergy_reliability`, …
+    /// Measurements of the synergy of workflows: `synergy_roi`, `synergy_reliability`, …
     pub synergy_history: Vec<BTreeMap<String, f64>>,
-    /// The same under scenarios.
+    /// Measurements of synergy by scenario.
     pub scenario_synergy: BTreeMap<String, Vec<BTreeMap<String, f64>>>,
-    /// The least CPU time of a call that ended well, for each section, in milliseconds.
+    /// Lowest CPU time of a successful call, per section, in milliseconds.
     pub best_cpu_ms: BTreeMap<String, f64>,
-    /// Modules that are complete, and why.
+    /// Complete modules, with the reason.
     pub complete: BTreeMap<String, String>,
-    /// The models that were chosen for forecasts, so that they need not be looked for each time.
+    /// Forecast models chosen per metric, so that the search is not repeated each time.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub models: BTreeMap<String, KnownModel>,
-    /// The repository that this is about.
+    /// The repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
 }
 
-/// A model that was chosen.
+/// A chosen forecast model.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KnownModel {
-    /// Which.
+    /// The model.
     pub model: Model,
-    /// How many values there were.
+    /// Length of the series when it was chosen.
     pub values: usize,
 }
 
-/// A choice is made again after so many more values.
+/// Number of new values after which a model is chosen again.
 const CHOICE_HOLDS: usize = 5;
 
-/// When a cycle was.
+/// Time and run of a cycle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CycleMark {
-    /// Counted from 1.
+    /// Number, from 1.
     pub number: u64,
     /// Milliseconds since 1970.
     pub at_ms: i64,
     /// The run.
     pub run: String,
-    /// What was odd about it.
+    /// Problem with its time stamp.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
 }
 
-/// A module or a scenario.
+/// Series of a module or a scenario.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tracked {
@@ -109,14 +109,14 @@ pub struct Tracked {
     pub entropy: Vec<f64>,
 }
 
-/// What a cycle measured.
+/// Measurements of one cycle.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Cycle {
     /// Milliseconds since 1970.
     pub at_ms: i64,
     /// The run.
     pub run: String,
-    /// The ROI of the repository; nothing if none could be measured.
+    /// ROI of the repository; `None` if it could not be measured.
     pub roi: Option<f64>,
     /// Modules.
     pub modules: Vec<Measured>,
@@ -124,20 +124,20 @@ pub struct Cycle {
     pub scenarios: Vec<Measured>,
     /// Metrics of the repository.
     pub metrics: BTreeMap<String, f64>,
-    /// What was expected of the ROI before.
+    /// Forecast of the ROI, made before the cycle.
     pub predicted_roi: Option<Expected>,
-    /// What was expected of metrics before.
+    /// Forecasts of metrics, made before the cycle.
     pub predicted_metrics: BTreeMap<String, Expected>,
 }
 
-/// What a cycle measured of a module or a scenario.
+/// Measurements of a module or a scenario in one cycle.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
     /// Its path or name.
     pub name: String,
     /// Its ROI.
     pub roi: f64,
-    /// With its risks.
+    /// Its risk-adjusted ROI.
     pub raroi: Option<f64>,
     /// Its ROI under scenarios.
     pub scenarios: Vec<(String, f64)>,
@@ -170,14 +170,13 @@ impl Default for History {
 }
 
 impl History {
-    /// Takes a cycle. What cannot be is left out and said.
+    /// Appends a cycle. Impossible values are left out and returned as problems.
     pub fn update(&mut self, cycle: Cycle) -> Vec<String> {
         let mut problems = Vec::new();
         let before = self.cycles.last();
         let at_ms = match before {
             Some(last) if cycle.at_ms < last.at_ms => {
-                problems
-                    .push("the clock went back: the cycle is noted at the time of the one before".to_owned());
+                problems.push("clock moved backwards: the cycle gets the time of the last one".to_owned());
                 last.at_ms
             }
             _ => cycle.at_ms,
@@ -202,7 +201,7 @@ impl History {
         problems
     }
 
-    /// Notes synergy that was measured: over everything, and under each scenario.
+    /// Appends a measurement of synergy: overall and per scenario.
     pub fn add_synergy(
         &mut self,
         mut overall: BTreeMap<String, f64>,
@@ -220,7 +219,7 @@ impl History {
         }
     }
 
-    /// A metric of the repository, as often as it was measured; `roi` is its ROI, `synergy_…` that of workflows.
+    /// Measured values of a metric of the repository; `roi` is its ROI, `synergy_…` the synergy of workflows.
     pub fn series(&self, metric: &str) -> Vec<f64> {
         if metric == "roi" {
             return self.roi_levels.clone();
@@ -231,8 +230,8 @@ impl History {
         self.metrics_history.get(metric).into_iter().flatten().filter_map(|value| *value).collect()
     }
 
-    /// What comes next in a metric, with what was seen beside it; by the model that was chosen before, if that is not long
-    /// ago. Nothing if there is nothing to say.
+    /// Forecast of the next value of a metric, with covariates; reuses the chosen model if it is recent. `None` if no
+    /// forecast is possible.
     pub fn next(&self, metric: &str, beside: &[Vec<f64>]) -> Option<Forecast> {
         let series = self.series(metric);
         let holds = |known: &&KnownModel| series.len() < known.values + CHOICE_HOLDS;
@@ -240,7 +239,7 @@ impl History {
         forecast(&Question { beside, known, ..Question::next(&series) }).ok()
     }
 
-    /// Remembers the models of forecasts that were just made.
+    /// Stores the models of new forecasts for reuse.
     pub fn remember<'name>(&mut self, made: impl IntoIterator<Item = (&'name str, Model)>) {
         for (metric, model) in made {
             let values = self.series(metric).len();
@@ -251,7 +250,8 @@ impl History {
         }
     }
 
-    /// How the forecasts did that were really made, beside the value before each; the first has none before it.
+    /// Accuracy of the recorded forecasts, compared with the previous value as forecast; the first one has no previous
+    /// value and is left out.
     pub fn made(&self, metric: &str) -> Past {
         let mut past = Past::default();
         for pair in self.forecasts(metric).windows(2) {
@@ -260,7 +260,7 @@ impl History {
         past
     }
 
-    /// What was expected and what came, for each cycle that has both.
+    /// Recorded forecasts and actual values, for each cycle that has both.
     pub fn forecasts(&self, metric: &str) -> Vec<(Expected, f64)> {
         let pair = |(expected, came): (&Option<Expected>, Option<f64>)| Some(((*expected)?, came?));
         if metric == "roi" {
@@ -296,7 +296,7 @@ fn note(place: &mut BTreeMap<String, Tracked>, measured: Measured, problems: &mu
     push_metrics(&mut tracked.metrics, measured.metrics, length, problems);
 }
 
-/// Every metric gets a value for this cycle, or none.
+/// Appends the value of this cycle to every series, `None` where there is none.
 fn push_metrics(
     place: &mut BTreeMap<String, Vec<Option<f64>>>,
     metrics: BTreeMap<String, f64>,
@@ -309,7 +309,7 @@ fn push_metrics(
             series.resize(length - 1, None);
             series.push(Some(value));
         } else {
-            problems.push(format!("{name} cannot be {value}"));
+            problems.push(format!("{name} is out of range: {value}"));
         }
     }
     for series in place.values_mut().filter(|series| series.len() < length) {

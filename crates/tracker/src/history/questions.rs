@@ -1,4 +1,4 @@
-//! What histories say about scenarios and synergy.
+//! Rankings of scenarios and summaries of synergy from histories.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,21 +7,21 @@ use serde::Serialize;
 use super::History;
 use crate::convergence::moving_average;
 
-/// A scenario in its place.
+/// A ranked scenario.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ScenarioRank {
     /// Its name.
     pub scenario: String,
-    /// What it is ranked by: all its values together.
+    /// Sum of its values, by which it is ranked.
     pub total: f64,
-    /// How many there were.
+    /// Number of values.
     pub count: usize,
-    /// The last security score under it, or of the repository.
+    /// Latest security score under the scenario, or of the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub security_score: Option<f64>,
 }
 
-/// A kind of synergy.
+/// Summary of a kind of synergy.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SynergySummary {
     /// `synergy_…`.
@@ -30,11 +30,11 @@ pub struct SynergySummary {
     pub last: f64,
     /// Its moving average.
     pub average: f64,
-    /// How many values there were.
+    /// Number of values.
     pub count: usize,
 }
 
-/// Scenarios by the sum of their changes of ROI, the greatest first.
+/// Scenarios by their latest ROI summed over the histories, greatest first.
 pub fn rank_scenarios(histories: &[History]) -> Vec<ScenarioRank> {
     let mut totals: BTreeMap<&str, (f64, usize, Option<f64>)> = BTreeMap::new();
     for history in histories {
@@ -50,7 +50,7 @@ pub fn rank_scenarios(histories: &[History]) -> Vec<ScenarioRank> {
     sorted(totals)
 }
 
-/// Scenarios by all synergy of one kind in the histories in which they are.
+/// Scenarios by the sum of one kind of synergy in the histories that contain them.
 pub fn rank_synergy(histories: &[History], metric: &str) -> Vec<ScenarioRank> {
     let mut totals: BTreeMap<&str, (f64, usize, Option<f64>)> = BTreeMap::new();
     for history in histories {
@@ -67,7 +67,7 @@ pub fn rank_synergy(histories: &[History], metric: &str) -> Vec<ScenarioRank> {
     sorted(totals)
 }
 
-/// Scenarios by the synergy of one kind that was measured under them.
+/// Scenarios by the sum of one kind of synergy that was measured under them.
 pub fn rank_scenario_synergy(histories: &[History], metric: &str) -> Vec<ScenarioRank> {
     let name = synergy_name(metric);
     let mut totals: BTreeMap<&str, (f64, usize, Option<f64>)> = BTreeMap::new();

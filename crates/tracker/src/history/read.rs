@@ -1,4 +1,4 @@
-//! Reading histories: ours, those in the layout of the first editions, and saying what is wrong with others.
+//! Parsing of histories, in the present and in the legacy layout.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use thiserror::Error;
 use super::{CycleMark, History, Tracked, VERSION};
 use crate::forecast::Expected;
 
-/// Why a file is no history.
+/// A file that is not a history.
 #[derive(Debug, Error)]
 pub enum HistoryError {
     /// It is not JSON.
-    #[error("it is not JSON, or was cut off: {0}")]
+    #[error("not JSON, or truncated: {0}")]
     Json(serde_json::Error),
     /// Numbers that JSON does not have.
-    #[error("it has NaN or Infinity, which are no numbers of JSON, at {0}")]
+    #[error("NaN and Infinity are not JSON numbers: {0}")]
     NotANumber(serde_json::Error),
-    /// It is something else.
-    #[error("it has none of roi_history, module_deltas, metrics_history: it is no history of ROI")]
+    /// It has none of the keys of a history.
+    #[error("not an ROI history: none of roi_history, module_deltas, metrics_history found")]
     Foreign,
-    /// It is of a menace that is newer.
-    #[error("it has version {0}, and this menace reads up to {VERSION}")]
+    /// A newer menace wrote it.
+    #[error("unsupported version {0}: this menace reads versions up to {VERSION}")]
     Newer(u64),
 }
 
-/// The layout of the first editions.
+/// The legacy layout.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct FirstEdition {
@@ -39,7 +39,7 @@ struct FirstEdition {
     scenario_synergy: BTreeMap<String, Vec<BTreeMap<String, f64>>>,
 }
 
-/// Reads a history.
+/// Parses a history.
 pub fn read(text: &str) -> Result<History, HistoryError> {
     let value: serde_json::Value = serde_json::from_str(text).map_err(|error| wrong(text, error))?;
     match value.get("version").and_then(serde_json::Value::as_u64) {
@@ -60,7 +60,7 @@ pub fn read(text: &str) -> Result<History, HistoryError> {
     serde_json::from_value::<FirstEdition>(value).map(Into::into).map_err(HistoryError::Json)
 }
 
-/// Python writes numbers that JSON does not have.
+/// Classifies a parse error: Python's `json` writes NaN and Infinity, which JSON does not have.
 fn wrong(text: &str, error: serde_json::Error) -> HistoryError {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
     let near = line.get(error.column().saturating_sub(3)..).unwrap_or_default();
@@ -74,7 +74,7 @@ fn wrong(text: &str, error: serde_json::Error) -> HistoryError {
 }
 
 impl From<FirstEdition> for History {
-    /// There, `roi_history` and all others are changes; levels are counted from nothing.
+    /// In the legacy layout all series are changes; levels are their running sums from 0.
     fn from(first: FirstEdition) -> Self {
         let length = first.roi_history.len();
         let tracked = |all: BTreeMap<String, Vec<f64>>| -> BTreeMap<String, Tracked> {

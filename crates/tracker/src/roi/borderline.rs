@@ -1,51 +1,51 @@
-//! What is neither good enough nor bad enough: it waits for a small run of its own.
+//! Borderline candidates, which wait for a pilot run that decides about them.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What is good enough.
+/// Requirements for a candidate that is not borderline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BorderlineRules {
-    /// The least RAROI.
+    /// Minimum RAROI.
     pub raroi: f64,
-    /// The least confidence.
+    /// Minimum confidence.
     pub confidence: f64,
 }
 
-/// Values that are kept of each candidate.
+/// Number of values kept per candidate.
 const LAST: usize = 20;
 
-/// The candidates, by their names.
+/// Candidates by name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Borderline(pub BTreeMap<String, Pilot>);
 
-/// A candidate.
+/// A borderline candidate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Pilot {
-    /// What its RAROI was, the last at the end.
+    /// Its RAROI values, the latest last.
     pub raroi: Vec<f64>,
-    /// How sure that is.
+    /// Confidence of the latest value.
     pub confidence: f64,
-    /// What became of it.
+    /// Its status.
     pub status: Placed,
 }
 
-/// What became of a candidate.
+/// Status of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Placed {
-    /// It waits.
+    /// It waits for a pilot run.
     Candidate,
-    /// A small run showed that it is good enough.
+    /// A pilot run met the requirements.
     Promoted,
-    /// A small run showed that it is not.
+    /// A pilot run did not reach the minimum RAROI.
     Terminated,
 }
 
 impl Borderline {
-    /// Takes what is not good enough; what is, it leaves alone. Says whether it was taken.
+    /// Adds a candidate that does not meet the requirements, and returns whether it was added.
     pub fn consider(&mut self, name: &str, raroi: f64, confidence: f64, rules: &BorderlineRules) -> bool {
         let is_good = raroi >= rules.raroi && confidence >= rules.confidence;
         if is_good {
@@ -55,7 +55,7 @@ impl Borderline {
         true
     }
 
-    /// What a small run of its own says about a candidate. What is good and still unsure goes on waiting.
+    /// Decides about a candidate after a pilot run. A good value with too little confidence keeps it waiting.
     pub fn decide(&mut self, name: &str, raroi: f64, confidence: f64, rules: &BorderlineRules) -> Placed {
         let placed = if raroi < rules.raroi {
             Placed::Terminated
@@ -68,7 +68,7 @@ impl Borderline {
         placed
     }
 
-    /// Those that wait.
+    /// Candidates that wait for a pilot run.
     pub fn waiting(&self) -> impl Iterator<Item = (&str, &Pilot)> {
         self.0
             .iter()
@@ -92,7 +92,7 @@ mod tests {
     const RULES: BorderlineRules = BorderlineRules { raroi: 0.1, confidence: 0.5 };
 
     #[test]
-    fn candidates_wait_until_a_run_decides() {
+    fn candidates_wait_until_a_pilot_run_decides() {
         let mut bucket = Borderline::default();
         assert!(!bucket.consider("good", 0.5, 0.9, &RULES));
         assert!(bucket.consider("poor", 0.05, 0.9, &RULES) && bucket.consider("unsure", 0.5, 0.2, &RULES));

@@ -1,4 +1,4 @@
-//! What a module, a section or a workflow is worth, and what that is worth with its risks.
+//! ROI of a module, a section or a workflow, and the same adjusted for risk.
 
 mod borderline;
 mod profile;

@@ -1,34 +1,34 @@
-//! What counts, and how much: a profile.
+//! ROI profiles: weights of factors, and vetoes.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a profile can weigh.
+/// A weighted factor of ROI.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Factor {
     /// (value − cost) / value.
     Profitability,
-    /// The best CPU time seen / CPU time now.
+    /// Best CPU time so far / CPU time now.
     Efficiency,
-    /// Robustness in ordinary circumstances.
+    /// Robustness without faults.
     Reliability,
-    /// Robustness under faults / in ordinary circumstances.
+    /// Robustness under faults / robustness without faults.
     Resilience,
-    /// The maintainability index.
+    /// Maintainability index.
     Maintainability,
-    /// Few security findings.
+    /// Security score.
     Security,
-    /// How long answers of the network take; a weight below 0.
+    /// Latency of network responses; its weight is negative.
     Latency,
-    /// What is consumed; a weight below 0.
+    /// Energy consumption; its weight is negative.
     Energy,
 }
 
 impl Factor {
-    /// All of them.
+    /// All factors.
     pub const ALL: [Self; 8] = [
         Self::Profitability,
         Self::Efficiency,
@@ -40,7 +40,7 @@ impl Factor {
         Self::Energy,
     ];
 
-    /// How it is called in profiles.
+    /// Its name in profiles.
     pub fn name(self) -> &'static str {
         match self {
             Self::Profitability => "profitability",
@@ -54,7 +54,7 @@ impl Factor {
         }
     }
 
-    /// The metric that it is taken from.
+    /// The metric that it is computed from.
     pub fn metric(self) -> &'static str {
         match self {
             Self::Security => "security_score",
@@ -64,7 +64,7 @@ impl Factor {
         }
     }
 
-    /// A share of a metric with a unit: half of all at a second, or at a joule.
+    /// Maps a metric with a unit to 0…1: 0.5 at one second, or at one joule.
     fn share(self, value: f64) -> f64 {
         match self {
             Self::Latency => value / (value + 1_000.0),
@@ -74,59 +74,57 @@ impl Factor {
     }
 }
 
-/// What counts, and what must not be.
+/// Weights and vetoes of ROI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// How much each factor counts.
+    /// Weight of each factor.
     pub weights: BTreeMap<Factor, f64>,
-    /// What must not be; the name is that of a metric.
+    /// Vetoes by metric.
     #[serde(default)]
     pub vetoes: BTreeMap<String, Veto>,
-    /// What to do about a metric, beside what menace says by itself.
+    /// Hints by metric; they replace the built-in ones.
     #[serde(default)]
     pub hints: BTreeMap<String, String>,
 }
 
-/// What a metric must be.
+/// Required range of a metric.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Veto {
-    /// At least this.
+    /// Minimum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min: Option<f64>,
-    /// At most this.
+    /// Maximum.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max: Option<f64>,
-    /// Not this.
+    /// Forbidden value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub equals: Option<f64>,
 }
 
-/// What is wrong with a profile.
+/// An invalid profile.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProfileError {
-    /// Nothing counts.
+    /// No factor has a positive weight.
     #[error("no factor has a weight above 0")]
     Weightless,
-    /// A number that is none, or has the wrong sign.
-    #[error(
-        "the weight of {0} is not a number, or has the wrong sign: latency and energy count below 0, all others above"
-    )]
+    /// A weight that is not finite, or has the wrong sign.
+    #[error("invalid weight of {0}: expected a number, negative for latency and energy, else positive")]
     Weight(&'static str),
-    /// A veto that forbids nothing.
-    #[error("the veto of {0} has neither min nor max nor equals")]
+    /// A veto without a condition.
+    #[error("veto of {0} has none of min, max, equals")]
     Veto(String),
 }
 
-/// An ROI.
+/// An ROI with its vetoes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Level {
     /// Its value; −1 if there is a veto.
     pub roi: f64,
-    /// The vetoes, each with its figure.
+    /// The vetoes, each with its value.
     pub vetoes: Vec<String>,
-    /// Factors that were not measured and are left out.
+    /// Factors that were left out because they were not measured.
     pub missing: Vec<&'static str>,
 }
 
@@ -147,7 +145,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Says what is wrong with it.
+    /// Validates the weights and vetoes.
     pub fn check(&self) -> Result<(), ProfileError> {
         for (factor, weight) in &self.weights {
             let is_negative = matches!(factor, Factor::Latency | Factor::Energy);
@@ -162,7 +160,7 @@ impl Profile {
         empty.map_or(Ok(()), |(metric, _)| Err(ProfileError::Veto(metric.clone())))
     }
 
-    /// The ROI of metrics. What was not measured is left out, and the others count for it; nothing if nothing was measured.
+    /// ROI of metrics. Factors that were not measured are left out and the others scaled up; `None` if none was measured.
     pub fn level<'metrics>(&self, metric: impl Fn(&str) -> Option<f64> + 'metrics) -> Option<Level> {
         let vetoes: Vec<String> = self
             .vetoes
@@ -189,7 +187,7 @@ impl Profile {
         Some(Level { roi, vetoes, missing })
     }
 
-    /// The metric that costs most of what could be had, its value, and what to do about it; nothing if nothing is lost.
+    /// The metric that costs the most ROI, its value and a hint; `None` if nothing is lost.
     pub fn weakest(&self, metric: impl Fn(&str) -> Option<f64>) -> Option<(&'static str, f64, &str)> {
         let lost = |(factor, weight): (&Factor, &f64)| {
             let value = metric(factor.metric()).filter(|value| value.is_finite())?;
@@ -201,29 +199,29 @@ impl Profile {
         Some((worst.1, worst.2, self.hint(worst.1)))
     }
 
-    /// What to do about a metric that is low.
+    /// Hint for improving a metric.
     pub fn hint<'profile>(&'profile self, metric: &str) -> &'profile str {
         let own = self.hints.get(metric).map(String::as_str);
         own.unwrap_or(match metric {
-            "profitability" => "make calls cheaper, or let fewer of them fail",
-            "efficiency" => "it was faster before: look at what changed since",
-            "reliability" => "menace show RUN --calls --kind crash lists calls that fail",
-            "resilience" => "catch what the failing scenarios raise, and try again",
+            "profitability" => "reduce the cost or the failures of its calls",
+            "efficiency" => "it was faster before: check what changed since then",
+            "reliability" => "list the failing calls with 'menace show RUN --calls --kind crash'",
+            "resilience" => "catch and retry the exceptions raised in the failing scenarios",
             "maintainability" => "split the longest functions",
-            "security_score" | "security" => "menace scan lists the findings",
-            "safety_rating" => "check arguments before using them",
-            "network_latency" | "latency" => "ask upstream less often, or keep answers",
+            "security_score" | "security" => "list the findings with 'menace scan'",
+            "safety_rating" => "validate arguments before use",
+            "network_latency" | "latency" => "send fewer upstream requests, or cache the responses",
             "energy_consumption" | "energy" => {
-                "it computes for long: menace show RUN --calls says what its calls are"
+                "reduce the CPU time of its calls: list them with 'menace show RUN --calls'"
             }
-            _ => "menace show says what was measured",
+            _ => "list the metrics with 'menace show'",
         })
     }
 }
 
 impl Veto {
-    /// What a value does not comply with.
-    #[expect(clippy::float_cmp, reason = "equals is asked for by the user")]
+    /// The condition that a value violates.
+    #[expect(clippy::float_cmp, reason = "the user sets the exact value")]
     fn objection(&self, value: f64) -> Option<String> {
         match *self {
             Self { min: Some(min), .. } if value < min => Some(format!("{value} is below {min}")),
@@ -245,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_measured_counts_for_what_is_not() {
+    fn unmeasured_factors_are_left_out() {
         let perfect = [
             ("profitability", 1.0),
             ("efficiency", 1.0),
@@ -266,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_veto_is_named_with_its_figure() {
+    fn a_veto_is_named_with_its_value() {
         let mut profile = Profile::default();
         profile.vetoes.insert("security_score".into(), Veto { min: Some(0.3), ..Veto::default() });
         let level = profile.level(|_| Some(0.2)).unwrap();
@@ -278,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_costs_most_is_named_with_a_hint() {
+    fn the_weakest_metric_has_a_hint() {
         let mut profile = Profile::default();
         let metrics = |name: &str| match name {
             "reliability" => Some(0.5),
@@ -293,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused() {
+    fn invalid_weights_are_rejected() {
         let with = |factor, weight| {
             let mut profile = Profile::default();
             profile.weights.insert(factor, weight);

@@ -1,29 +1,28 @@
-//! What to look at first.
+//! Ranking of modules by RAROI and confidence.
 
 use serde::Serialize;
 
 use crate::statistics::{mean, variance};
 
-/// Below this, somebody should look at it first.
+/// Confidence below which a module needs a review.
 const REVIEW: f64 = 0.5;
 
-/// One of many, in its place.
+/// A ranked module.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Ranked {
-    /// What.
+    /// Path of the module.
     pub name: String,
-    /// Its ROI with its risks.
+    /// Its risk-adjusted ROI.
     pub raroi: f64,
-    /// How well it could be forecast; nothing before the first forecast.
+    /// Confidence from the accuracy of its forecasts; `None` before the first forecast.
     pub confidence: Option<f64>,
-    /// Both together; its ROI alone as long as nothing is known about how sure it is.
+    /// RAROI × confidence; RAROI alone without a confidence.
     pub score: f64,
-    /// Whether somebody should look at it before anything is done by itself.
+    /// Whether it needs a human review before automatic changes.
     pub needs_review: bool,
 }
 
-/// How well something could be forecast: less, the more forecasts erred and the more errors vary. Nothing was wrong before the
-/// first forecast, and nothing right.
+/// Confidence from the accuracy of forecasts: lower with larger and more varying errors. `None` without forecasts.
 pub fn confidence(predicted: &[f64], actual: &[f64]) -> Option<f64> {
     let errors: Vec<f64> =
         predicted.iter().zip(actual).map(|(predicted, actual)| (predicted - actual).abs()).collect();
@@ -31,7 +30,7 @@ pub fn confidence(predicted: &[f64], actual: &[f64]) -> Option<f64> {
     confidence.is_finite().then_some(confidence)
 }
 
-/// The best first; those of one score by their names.
+/// Ranks modules by score, the best first; equal scores by name.
 pub fn rank(modules: impl IntoIterator<Item = (String, f64, Option<f64>)>) -> Vec<Ranked> {
     let mut ranked: Vec<Ranked> = modules
         .into_iter()
@@ -40,7 +39,7 @@ pub fn rank(modules: impl IntoIterator<Item = (String, f64, Option<f64>)>) -> Ve
             raroi,
             confidence,
             score: raroi * confidence.unwrap_or(1.0),
-            // What is not known to be sure is not.
+            // An unknown confidence counts as low.
             needs_review: confidence.is_none_or(|confidence| confidence < REVIEW),
         })
         .collect();
@@ -53,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_could_not_be_forecast_comes_later_and_is_looked_at() {
+    fn modules_with_poor_forecasts_rank_lower_and_need_review() {
         let sure = confidence(&[0.5, 0.6], &[0.5, 0.6]);
         let unsure = confidence(&[0.5, 3.0], &[2.0, -1.0]);
         let ranked = rank([("b".to_owned(), 0.9, unsure), ("a".to_owned(), 0.8, sure)]);

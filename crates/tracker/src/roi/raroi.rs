@@ -1,4 +1,4 @@
-//! ROI with its risks: what may be taken back, what varies, what is not safe.
+//! Risk-adjusted ROI (RAROI): ROI reduced by the risks of rollback, instability and unsafe behaviour.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::statistics::standard_deviation;
 
-/// Changes of the ROI that say how stable it is.
+/// Number of last ROI changes that determine the stability.
 const LAST_DELTAS: usize = 10;
-/// Factors that cost less than this share are no bottleneck.
+/// Factors that cost less than this share are not bottlenecks.
 const LITTLE: f64 = 0.02;
 
-/// How bad it is when something breaks: `impact_severity.yaml`.
+/// Severity of failures by kind or path: `impact_severity.yaml`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Severities(pub BTreeMap<String, f64>);
 
@@ -23,8 +23,8 @@ impl Default for Severities {
 }
 
 impl Severities {
-    /// The severity of a kind or of a module, of which the longest name that its path begins with counts; of what is not
-    /// named it is the standard one.
+    /// Severity of a kind or a module. The longest listed prefix of the module's path counts; without one, the severity
+    /// `standard`.
     pub fn of(&self, name: &str) -> f64 {
         let matching = self
             .0
@@ -35,28 +35,28 @@ impl Severities {
     }
 }
 
-/// What is risky about a module.
+/// Risks of a module.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Risks {
-    /// Patches that were kept and stayed.
+    /// Patches that were kept and not reverted.
     pub kept: u64,
-    /// Patches that were taken back later.
+    /// Patches that were reverted later.
     pub reverted: u64,
-    /// The share of calls that failed.
+    /// Share of calls that failed.
     pub error_rate: f64,
-    /// The share of calls that ended differently each time.
+    /// Share of flaky calls.
     pub flaky_rate: f64,
-    /// How bad it is when it breaks.
+    /// Severity of a failure.
     pub severity: f64,
-    /// Its changes of ROI, the last at the end.
+    /// Changes of its ROI, the latest last.
     pub deltas: Vec<f64>,
-    /// The share of hostile and wrong calls that were safe.
+    /// Share of hostile and wrong calls that were safe.
     pub safety_rating: Option<f64>,
-    /// Few findings.
+    /// Score of its security findings.
     pub security_score: Option<f64>,
-    /// Hostile calls and wrong calls that failed, of a hundred each.
+    /// Failures per hundred hostile and wrong calls.
     pub failures_of_100: f64,
-    /// Critical test suites that fail; nothing if nobody has run any.
+    /// Number of failing critical test suites; `None` if none was run.
     pub failing_critical_suites: Option<u32>,
 }
 
@@ -77,40 +77,40 @@ impl Default for Risks {
     }
 }
 
-/// An ROI with its risks.
+/// An ROI and its adjustment for risk.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Raroi {
-    /// Without them.
+    /// ROI without risk.
     pub roi: f64,
-    /// With them.
+    /// ROI adjusted for risk.
     pub raroi: f64,
-    /// How likely a patch of this module is taken back.
+    /// Probability that a patch of this module is reverted.
     pub rollback_probability: f64,
-    /// What is left for that.
+    /// Factor for the risk of rollback, 0…1.
     pub rollback: f64,
-    /// What is left for how it varies.
+    /// Factor for the variation of ROI, 0…1.
     pub stability: f64,
-    /// What is left for how safe it is.
+    /// Factor for safety, 0…1.
     pub safety: f64,
-    /// Factors that are assumed, because nothing was measured for them yet.
+    /// Factors that are assumed, because they were not measured yet.
     pub assumed: Vec<&'static str>,
-    /// What costs most, the worst first.
+    /// Factors that cost the most, the worst first.
     pub bottlenecks: Vec<Bottleneck>,
 }
 
-/// A factor that costs.
+/// A factor that reduces the ROI.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Bottleneck {
-    /// Which.
+    /// Name of the factor.
     pub factor: &'static str,
-    /// The share that it takes.
+    /// Share of the ROI that it costs.
     pub costs: f64,
-    /// What to do about it.
+    /// Hint for improving it.
     pub hint: &'static str,
 }
 
 impl Raroi {
-    /// Takes the risks into account. A loss does not get smaller by being uncertain.
+    /// Adjusts an ROI for risk. A negative ROI is not reduced by uncertainty.
     pub fn new(roi: f64, risks: &Risks) -> Self {
         let posterior = (1.0 + risks.reverted as f64) / (2.0 + (risks.reverted + risks.kept) as f64);
         let share = |value: f64| value.clamp(0.0, 1.0);
@@ -128,8 +128,8 @@ impl Raroi {
     }
 }
 
-/// Without patches the chance of a rollback is the prior, without changes nothing varies, without ratings nothing is unsafe,
-/// and suites that nobody ran do not fail.
+/// Names of the factors without measurements: without patches the probability of a rollback is the prior, and instability,
+/// unsafe behaviour and failing suites are assumed to be absent.
 fn assumed(risks: &Risks, last: &[f64]) -> Vec<&'static str> {
     let unknown = [
         ("rollback", risks.kept + risks.reverted == 0),
@@ -142,7 +142,7 @@ fn assumed(risks: &Risks, last: &[f64]) -> Vec<&'static str> {
 
 fn safety(risks: &Risks) -> f64 {
     let rated: Vec<f64> = [risks.safety_rating, risks.security_score].into_iter().flatten().collect();
-    // What was not rated is not unsafe for that.
+    // A module without ratings counts as safe.
     let rating = crate::statistics::mean(&rated).unwrap_or(1.0);
     let suites = 0.5_f64.powf(f64::from(risks.failing_critical_suites.unwrap_or(0)));
     rating / (1.0 + risks.failures_of_100.max(0.0)) * suites
@@ -150,9 +150,9 @@ fn safety(risks: &Risks) -> f64 {
 
 fn bottlenecks(rollback: f64, stability: f64, safety: f64) -> Vec<Bottleneck> {
     let factors = [
-        ("rollback", rollback, "let fewer calls fail, and keep patches small: what fails is taken back"),
+        ("rollback", rollback, "reduce failures and keep patches small: failing patches are reverted"),
         ("stability", stability, "its gains vary: measure more cycles before relying on them"),
-        ("safety", safety, "check arguments before using them; menace scan lists the findings"),
+        ("safety", safety, "validate arguments before use; list the findings with 'menace scan'"),
     ];
     let mut found: Vec<Bottleneck> = factors
         .into_iter()
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_risk_costs_and_is_named() {
+    fn every_risk_lowers_raroi_and_is_named() {
         let calm = Risks {
             kept: 50,
             safety_rating: Some(1.0),
@@ -191,14 +191,14 @@ mod tests {
             assert!(risky.raroi < best.raroi, "{risky:?}");
             assert_eq!(risky.bottlenecks[0].factor, factor, "{risky:?}");
         }
-        assert!((Raroi::new(-1.0, &calm).raroi + 1.0).abs() < 1e-12, "a veto stays one");
+        assert!((Raroi::new(-1.0, &calm).raroi + 1.0).abs() < 1e-12, "a veto is not adjusted");
         assert_eq!(best.assumed, ["stability"]);
         let nothing_known = Raroi::new(0.8, &Risks::default());
         assert_eq!(nothing_known.assumed, ["rollback", "stability", "safety", "failing_critical_suites"]);
     }
 
     #[test]
-    fn severity_is_that_of_the_longest_name() {
+    fn the_longest_matching_name_sets_the_severity() {
         let mut severities = Severities::default();
         severities.0.insert("shop".into(), 0.3);
         severities.0.insert("shop/payments".into(), 0.9);

@@ -1,47 +1,48 @@
-//! Whether a series returns to its level: the augmented test of Dickey and Fuller, with a constant.
+//! Augmented Dickey-Fuller test of stationarity, with a constant.
 
 use super::describe::is_constant;
 use super::distribution::normal_cdf;
 use super::least_squares::least_squares;
 
-/// What the test says.
+/// Result of the test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adf {
-    /// Student's statistic of the level.
+    /// t statistic of the level.
     pub statistic: f64,
-    /// How often a series that does not return gives as much, after `MacKinnon`.
+    /// p-value under the hypothesis of a unit root, after `MacKinnon`.
     pub p_value: f64,
-    /// Differences before the last that were taken into account.
+    /// Number of lagged differences in the regression.
     pub used_lag: usize,
-    /// Values that were compared.
+    /// Number of observations.
     pub observations: usize,
-    /// Where a series counts as one that returns, with a doubt of 1, 5 and 10 %.
+    /// Critical values at 1, 5 and 10 %.
     pub critical: [f64; 3],
 }
 
-/// How many differences are taken into account.
+/// Number of lagged differences.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lags {
-    /// As many as the criterion of Akaike wants, up to a number that grows with the series.
+    /// Chosen by AIC, up to a maximum that grows with the length of the series.
     Chosen,
-    /// So many.
+    /// Fixed.
     Given(usize),
 }
 
-/// Below this statistic another polynomial holds; outside of the last two nothing is known but the ends.
+/// `MacKinnon`'s p-value polynomials: `BELOW` applies up to `TURN`, `ABOVE` beyond it; outside of `LEAST` and `GREATEST`
+/// the p-value is 0 or 1.
 const TURN: f64 = -1.61;
 const LEAST: f64 = -18.83;
 const GREATEST: f64 = 2.74;
 const BELOW: [f64; 3] = [2.1659, 1.4412, 0.038_269];
 const ABOVE: [f64; 4] = [1.7339, 0.932_02, -0.127_45, -0.010_368];
-/// By the inverse of the number of observations.
+/// Polynomials of the critical values in 1 / observations.
 const CRITICAL: [[f64; 4]; 3] = [
     [-3.430_35, -6.5393, -16.786, -79.433],
     [-2.861_54, -2.8903, -4.234, -40.040],
     [-2.566_77, -1.5384, -2.809, 0.0],
 ];
 
-/// Tests a series; nothing of one that is too short, or that does not change.
+/// Tests a series; `None` if it is too short or constant.
 pub fn adf(series: &[f64], lags: Lags) -> Option<Adf> {
     let most = series.len().checked_div(2)?.checked_sub(2)?;
     if is_constant(series) {
@@ -63,14 +64,14 @@ pub fn adf(series: &[f64], lags: Lags) -> Option<Adf> {
     Some(Adf { statistic, p_value: p_value(statistic), used_lag: lag, observations: target.len(), critical })
 }
 
-/// The number of Schwert.
+/// Schwert's rule for the maximum lag.
 fn default_lags(length: usize) -> usize {
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a small number")]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is small and positive")]
     let lags = (12.0 * (length as f64 / 100.0).powf(0.25)).ceil() as usize;
     lags
 }
 
-/// The number of differences with the smallest criterion, all of the same observations.
+/// The lag with the lowest AIC, all fitted to the same observations.
 fn choose(series: &[f64], most: usize) -> Option<usize> {
     let criterion = |lag: usize| {
         let (columns, target) = regression(series, lag, most);
@@ -82,7 +83,7 @@ fn choose(series: &[f64], most: usize) -> Option<usize> {
     found.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(lag, _)| lag)
 }
 
-/// The level before, a constant and the differences before each difference, without the first ones.
+/// Columns (previous level, constant, lagged differences) and target (differences), without the first `skipped` ones.
 fn regression(series: &[f64], lag: usize, skipped: usize) -> (Vec<Vec<f64>>, Vec<f64>) {
     let differences: Vec<f64> = series.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let target = differences[skipped..].to_vec();
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_too_little_nothing_is_said() {
+    fn short_and_constant_series_have_no_result() {
         for series in [&[][..], &[1.0], &[1.0, 2.0, 3.0], &[5.0; 30]] {
             assert_eq!(adf(series, Lags::Chosen), None);
         }

@@ -1,24 +1,24 @@
-//! Whether two things go together.
+//! Pearson correlation, and the slope of a series.
 
 use super::describe::mean;
 use super::distribution::{student_above, student_quantile};
 
-/// What a correlation is.
+/// A correlation with its significance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Correlation {
     /// Pearson's coefficient.
     pub coefficient: f64,
-    /// How often chance alone gives as much, to either side.
+    /// Two-sided p-value.
     pub p_value: f64,
 }
 
-/// The correlation of pairs; nothing of less than three, or if one of both does not change.
+/// Correlation of pairs; `None` for fewer than three pairs, or if one side is constant.
 pub fn correlation(a: &[f64], b: &[f64]) -> Option<Correlation> {
     if a.len() != b.len() || a.len() < 3 {
         return None;
     }
     let (mean_a, mean_b) = (mean(a)?, mean(b)?);
-    // Scaled before they are squared, so that neither the huge nor the tiny are lost.
+    // Scaled before squaring, so that huge and tiny values neither overflow nor underflow.
     let size =
         |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).abs()).fold(0.0, f64::max);
     let (size_a, size_b) = (size(a, mean_a), size(b, mean_b));
@@ -34,15 +34,14 @@ pub fn correlation(a: &[f64], b: &[f64]) -> Option<Correlation> {
     }
     let coefficient = (product / (squares_a.sqrt() * squares_b.sqrt())).clamp(-1.0, 1.0);
     let freedom = (a.len() - 2) as f64;
-    // From what is left, and not from one minus the square, which is nothing when they go together closely.
+    // (1 − r)(1 + r) instead of 1 − r², which loses its digits when r is close to ±1.
     let statistic =
         coefficient.abs() * (freedom / ((1.0 - coefficient.abs()) * (1.0 + coefficient.abs()))).sqrt();
     let p_value = if statistic.is_finite() { 2.0 * student_above(statistic, freedom) } else { 0.0 };
     Some(Correlation { coefficient, p_value: p_value.min(1.0) })
 }
 
-/// By how much a series changes from one value to the next, and how far that may be from the truth to either side, at this
-/// confidence; nothing of less than three values.
+/// Slope of a series per step, and the half-width of its confidence interval; `None` for fewer than three values.
 pub fn slope(values: &[f64], confidence: f64) -> Option<(f64, f64)> {
     if values.len() < 3 {
         return None;
@@ -68,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_straight_line_has_its_slope_without_doubt() {
+    fn a_straight_line_has_an_exact_slope() {
         let (slope, doubt) = slope(&[1.0, 3.0, 5.0, 7.0], 0.95).unwrap();
         assert!((slope - 2.0).abs() < 1e-12 && doubt < 1e-9, "{slope} {doubt}");
         assert_eq!(super::slope(&[1.0, 2.0], 0.95), None);

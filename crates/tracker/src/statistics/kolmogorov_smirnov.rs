@@ -1,15 +1,15 @@
-//! Whether two samples come from one distribution.
+//! Two-sample Kolmogorov-Smirnov test.
 
-/// What the test of Kolmogorov and Smirnov says.
+/// Result of the test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KolmogorovSmirnov {
-    /// The greatest distance of the two empirical distributions.
+    /// Greatest distance between the two empirical distributions.
     pub statistic: f64,
-    /// How often two samples of one distribution are as far apart. Exact.
+    /// Exact p-value.
     pub p_value: f64,
 }
 
-/// Compares two samples; nothing if one of them is empty.
+/// Compares two samples; `None` if one of them is empty.
 pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
     if a.is_empty() || b.is_empty() {
         return None;
@@ -22,7 +22,7 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
     let (a, b) = (sorted(a), sorted(b));
     let unit = greatest_common_divisor(a.len(), b.len());
     let (step_a, step_b) = (b.len() / unit, a.len() / unit);
-    // Distances in whole numbers of one part in the least common multiple, so that equal ones are equal.
+    // Distances as integers in units of 1 / least common multiple, so that equal distances compare equal.
     let (mut at_a, mut at_b, mut greatest) = (0, 0, 0);
     while at_a < a.len() && at_b < b.len() {
         let value = a[at_a].min(b[at_b]);
@@ -35,8 +35,8 @@ pub fn kolmogorov_smirnov(a: &[f64], b: &[f64]) -> Option<KolmogorovSmirnov> {
     Some(KolmogorovSmirnov { statistic, p_value })
 }
 
-/// The share of all orders of two samples in which their distributions are somewhere as far apart as this: each order is a
-/// path from corner to corner, and shares of those that leave the middle are added from the end backwards.
+/// Share of all orderings of two samples whose distributions are at least this far apart somewhere. Each ordering is a
+/// lattice path from corner to corner; the shares of paths that leave the band are added up from the end.
 fn outside(n: usize, m: usize, (step_n, step_m): (usize, usize), distance: usize) -> f64 {
     if distance == 0 {
         return 1.0;

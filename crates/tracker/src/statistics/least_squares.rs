@@ -1,26 +1,25 @@
-//! Linear regression.
+//! Linear regression by ordinary least squares.
 
 use nalgebra::{DMatrix, DVector};
 
-/// What a regression found.
+/// A fitted regression.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fit {
-    /// One for each column.
+    /// Coefficients, one per column.
     pub coefficients: Vec<f64>,
-    /// How far each may be off: its standard error.
+    /// Standard errors of the coefficients.
     pub errors: Vec<f64>,
-    /// The sum of the squares of what is left.
+    /// Residual sum of squares.
     pub residual: f64,
 }
 
-/// The coefficients with which the columns come closest to the target; nothing if there are more columns than rows, or if
-/// columns say the same.
+/// Fits the columns to the target; `None` if there are more columns than rows, or if columns are collinear.
 pub fn least_squares(columns: &[Vec<f64>], target: &[f64]) -> Option<Fit> {
     let (rows, count) = (target.len(), columns.len());
     if count == 0 || rows < count {
         return None;
     }
-    // Columns of one length: tiny ones are not nothing.
+    // Columns are scaled to unit length, so that small ones do not look collinear.
     let lengths: Vec<f64> =
         columns.iter().map(|column| column.iter().map(|value| value * value).sum::<f64>().sqrt()).collect();
     if lengths.iter().any(|length| !(*length > 0.0 && length.is_finite())) {

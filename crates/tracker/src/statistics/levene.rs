@@ -1,10 +1,10 @@
-//! Whether two samples vary as much.
+//! Levene's test of equal variances.
 
 use super::Test;
 use super::describe::{mean, median};
 use super::distribution::fisher_above;
 
-/// The test of Levene around the medians (Brown and Forsythe); nothing of less than two values each, or if nothing varies.
+/// Levene's test around the medians (Brown-Forsythe); `None` for fewer than two values per sample, or without variation.
 pub fn levene(a: &[f64], b: &[f64]) -> Option<Test> {
     if a.len() < 2 || b.len() < 2 {
         return None;

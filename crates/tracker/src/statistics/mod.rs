@@ -1,4 +1,4 @@
-//! Statistics: what the values of a series say, and how sure one can be of it.
+//! Statistical tests, estimates and distributions.
 
 mod adf;
 mod correlation;

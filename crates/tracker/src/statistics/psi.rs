@@ -1,11 +1,11 @@
-//! How much a distribution has moved.
+//! Population stability index.
 
 use super::describe::quantile_of_sorted;
 
-/// A share that is none counts as this much: there is no logarithm of nothing.
+/// Minimum share of a bin, because the logarithm of 0 is not finite.
 const LEAST_SHARE: f64 = 1e-4;
 
-/// The population stability index of what is, beside what was expected, in bins that hold as many of the expected; nothing
+/// Population stability index of actual values against expected ones, in quantile bins of the expected values; `None`
 /// without values or bins.
 pub fn population_stability(expected: &[f64], actual: &[f64], bins: usize) -> Option<f64> {
     if expected.is_empty() || actual.is_empty() || bins == 0 {

@@ -1,4 +1,4 @@
-//! Beside scipy, statsmodels and scikit-learn. The values were made by `reference/generate.py`.
+//! Comparison with scipy, statsmodels and scikit-learn. `reference/generate.py` generated the values.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,7 +11,7 @@ struct File<T> {
     cases: Vec<T>,
 }
 
-/// The cases of a file, of which there are enough.
+/// The cases of a reference file; asserts that there are at least 100.
 pub(crate) fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {
     let path = format!("{}/reference/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(&path).unwrap();
@@ -20,11 +20,11 @@ pub(crate) fn cases<T: DeserializeOwned>(name: &str) -> Vec<T> {
     file.cases
 }
 
-/// Equal to a millionth, however small it is.
+/// Asserts equality to a relative error of 1e-6.
 #[track_caller]
 pub(crate) fn same(ours: f64, theirs: f64, what: &str) {
     let far = (ours - theirs).abs();
-    assert!(far <= 1e-6 * theirs.abs() + 1e-300, "{what}: {ours} here, {theirs} there");
+    assert!(far <= 1e-6 * theirs.abs() + 1e-300, "{what}: ours {ours}, reference {theirs}");
 }
 
 #[derive(Deserialize)]
@@ -53,7 +53,7 @@ struct Pair {
 #[test]
 fn dickey_fuller() {
     #[derive(Deserialize)]
-    struct Case {
+    struct DickeyFullerCase {
         series: Vec<f64>,
         max_lag: Option<usize>,
         used_lag: usize,
@@ -62,7 +62,7 @@ fn dickey_fuller() {
         #[serde(flatten)]
         result: Result,
     }
-    for (number, case) in cases::<Case>("adf").iter().enumerate() {
+    for (number, case) in cases::<DickeyFullerCase>("adf").iter().enumerate() {
         let what = format!("case {number}");
         let found = adf(&case.series, case.max_lag.map_or(Lags::Chosen, Lags::Given)).unwrap();
         assert_eq!((found.used_lag, found.observations), (case.used_lag, case.nobs), "{what}");
@@ -84,14 +84,14 @@ fn levene_around_medians() {
 #[test]
 fn student() {
     #[derive(Deserialize)]
-    struct Case {
+    struct StudentCase {
         a: Vec<f64>,
         b: Vec<f64>,
         one: Result,
         welch: Result,
         paired: Result,
     }
-    for (number, case) in cases::<Case>("student").iter().enumerate() {
+    for (number, case) in cases::<StudentCase>("student").iter().enumerate() {
         case.one.is(one_sample(&case.a), &format!("one sample, case {number}"));
         case.welch.is(welch(&case.a, &case.b), &format!("two samples, case {number}"));
         case.paired.is(paired(&case.a, &case.b), &format!("pairs, case {number}"));
@@ -119,17 +119,17 @@ fn pearson() {
 #[test]
 fn wilsons_interval() {
     #[derive(Deserialize)]
-    struct Case {
+    struct WilsonCase {
         successes: usize,
         n: usize,
         confidence: f64,
         low: f64,
         high: f64,
     }
-    for case in cases::<Case>("wilson") {
+    for case in cases::<WilsonCase>("wilson") {
         let (low, high) = wilson(case.successes, case.n, case.confidence);
         let what = format!("{} of {} at {}", case.successes, case.n, case.confidence);
-        // Where there were no successes, theirs is nothing but for rounding.
+        // Without successes, the reference is 0 except for rounding.
         same(low, if case.successes == 0 { 0.0 } else { case.low }, &what);
         same(high, case.high, &what);
     }
@@ -138,13 +138,13 @@ fn wilsons_interval() {
 #[test]
 fn stability_of_populations() {
     #[derive(Deserialize)]
-    struct Case {
+    struct StabilityCase {
         expected: Vec<f64>,
         actual: Vec<f64>,
         bins: usize,
         psi: f64,
     }
-    for (number, case) in cases::<Case>("psi").iter().enumerate() {
+    for (number, case) in cases::<StabilityCase>("psi").iter().enumerate() {
         let found = population_stability(&case.expected, &case.actual, case.bins).unwrap();
         same(found, case.psi, &format!("case {number}"));
     }
@@ -153,7 +153,7 @@ fn stability_of_populations() {
 #[test]
 fn distributions() {
     #[derive(Deserialize)]
-    struct Case {
+    struct DistributionCase {
         kind: String,
         parameters: Vec<f64>,
         x: f64,
@@ -162,7 +162,7 @@ fn distributions() {
         quantile: f64,
     }
     let mut seen = 0;
-    for case in cases::<Case>("distributions") {
+    for case in cases::<DistributionCase>("distributions") {
         let what = format!("{} {:?} at {} and {}", case.kind, case.parameters, case.x, case.p);
         match (case.kind.as_str(), case.parameters.as_slice()) {
             ("t", [freedom]) => {
@@ -180,5 +180,5 @@ fn distributions() {
         }
         seen += 1;
     }
-    assert!(seen >= 150, "{seen} of distributions that are asked");
+    assert!(seen >= 150, "only {seen} distribution cases");
 }

@@ -1,24 +1,24 @@
-//! Student's tests.
+//! Student's t tests and the equivalence test.
 
 use super::describe::{mean, variance};
 use super::distribution::student_above;
 
-/// What a test says.
+/// Result of a significance test.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Test {
-    /// The value that is compared.
+    /// Test statistic.
     pub statistic: f64,
-    /// How often chance alone gives as much, to either side.
+    /// Two-sided p-value.
     pub p_value: f64,
 }
 
-/// Whether the mean of a sample is zero; nothing of less than two values, or of values that are all the same.
+/// Tests whether the mean of a sample is zero; `None` for fewer than two values, or if all are equal.
 pub fn one_sample(values: &[f64]) -> Option<Test> {
     let (statistic, freedom) = t_of(values, 0.0)?;
     Some(two_sided(statistic, freedom))
 }
 
-/// Whether two samples have the same mean, when their variances may differ.
+/// Welch's test: whether two samples with possibly different variances have the same mean.
 pub fn welch(a: &[f64], b: &[f64]) -> Option<Test> {
     let share = |values: &[f64]| Some(variance(values)? / values.len() as f64);
     let (of_a, of_b) = (share(a)?, share(b)?);
@@ -31,7 +31,7 @@ pub fn welch(a: &[f64], b: &[f64]) -> Option<Test> {
     Some(two_sided((mean(a)? - mean(b)?) / both.sqrt(), freedom))
 }
 
-/// Whether the differences of pairs are zero; nothing if there are not as many of both.
+/// Paired test: whether the mean difference of pairs is zero; `None` for unequal lengths.
 pub fn paired(a: &[f64], b: &[f64]) -> Option<Test> {
     if a.len() != b.len() {
         return None;
@@ -40,8 +40,8 @@ pub fn paired(a: &[f64], b: &[f64]) -> Option<Test> {
     one_sample(&differences)
 }
 
-/// How sure one cannot be that the mean is within `margin` of zero: the greater p value of the two one-sided tests. Values
-/// that are all the same are where they are, without doubt. Nothing of less than two.
+/// p-value of the equivalence test (two one-sided tests) that the mean is within `margin` of zero. For equal values it is
+/// exactly 0 or 1. `None` for fewer than two values.
 pub fn equivalence_to_zero(values: &[f64], margin: f64) -> Option<f64> {
     if values.len() >= 2 && variance(values)? == 0.0 {
         return Some(if mean(values)?.abs() < margin { 0.0 } else { 1.0 });
@@ -51,7 +51,7 @@ pub fn equivalence_to_zero(values: &[f64], margin: f64) -> Option<f64> {
     Some(student_above(above_low, freedom).max(student_above(-below_high, freedom)))
 }
 
-/// How far the mean is from a value, in standard errors, and the degrees of freedom.
+/// t statistic of the mean against a value, and the degrees of freedom.
 fn t_of(values: &[f64], from: f64) -> Option<(f64, f64)> {
     let error = (variance(values)? / values.len() as f64).sqrt();
     if error <= 0.0 {
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn being_near_zero_has_to_be_shown() {
+    fn equivalence_to_zero_must_be_shown() {
         let few = [0.4, -0.5];
         let many: Vec<f64> = (0..40).map(|number| if number % 2 == 0 { 0.4 } else { -0.4 }).collect();
         assert!(equivalence_to_zero(&few, 0.2).unwrap() > 0.05);

@@ -1,8 +1,8 @@
-//! Intervals of proportions.
+//! Confidence intervals of proportions.
 
 use super::distribution::normal_quantile;
 
-/// Wilson's interval of `successes` of `count` at a confidence such as 0.95; everything is possible without any.
+/// Wilson's interval of `successes` out of `count` at a confidence such as 0.95; 0 to 1 if `count` is 0.
 pub fn wilson(successes: usize, count: usize, confidence: f64) -> (f64, f64) {
     if count == 0 {
         return (0.0, 1.0);

@@ -1,4 +1,4 @@
-//! The truth adapter.
+//! Training, prediction and drift detection of the truth adapter.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -6,35 +6,35 @@ use thiserror::Error;
 use super::{Boosting, Ridge};
 use crate::statistics::{kolmogorov_smirnov, mean, population_stability};
 
-/// The version of the file.
+/// Version of the file format.
 const VERSION: u32 = 1;
-/// Pairs that can be learned from.
+/// Minimum number of pairs for training.
 const FEWEST: usize = 20;
-/// Parts of cross-validation.
+/// Folds of the cross-validation.
 const PARTS: usize = 5;
 const ALPHAS: [f64; 5] = [1e-3, 1e-2, 1e-1, 1.0, 10.0];
-/// A feature that has moved by more is another one.
+/// Population stability index above which a feature has drifted, if the p-value is also below `LEAST_P_VALUE`.
 const MOST_STABILITY_INDEX: f64 = 0.25;
 const LEAST_P_VALUE: f64 = 0.01;
 const BINS: usize = 10;
-/// Values of each feature that are kept to compare with.
+/// Number of training values kept per feature for drift detection.
 const KEPT: usize = 200;
 
-/// What was learned from pairs of features and what was really seen.
+/// A model learned from pairs of features and observed ROI.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TruthAdapter {
-    /// The version of this layout.
+    /// Version of the file format.
     pub version: u32,
-    /// What the features are called.
+    /// Names of the features.
     pub features: Vec<String>,
     model: Model,
-    /// How far predictions were off, of pairs that had not been seen.
+    /// Mean absolute error in cross-validation.
     pub validation_error: f64,
-    /// The same, if the mean had been predicted.
+    /// Mean absolute error of predicting the mean.
     pub mean_error: f64,
-    /// Pairs that it was learned from.
+    /// Number of training pairs.
     pub pairs: usize,
-    /// Values of each feature as it was learned.
+    /// Training values of each feature.
     seen: Vec<Vec<f64>>,
 }
 
@@ -48,36 +48,36 @@ enum Model {
 /// A prediction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Adapted {
-    /// What will really be seen.
+    /// Predicted ROI.
     pub value: f64,
-    /// Why it should not be relied on.
+    /// Reason for low confidence, if any.
     pub low_confidence: Option<String>,
 }
 
-/// How much a feature has moved.
+/// Drift of a feature.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Drift {
-    /// Which.
+    /// Name of the feature.
     pub feature: String,
-    /// The population stability index.
+    /// Population stability index.
     pub stability_index: f64,
-    /// The p value of Kolmogorov and Smirnov.
+    /// p-value of the Kolmogorov-Smirnov test.
     pub p_value: f64,
-    /// Whether it is another one than the one that was learned.
+    /// Whether the feature has drifted from its training values.
     pub has_drifted: bool,
 }
 
-/// Why nothing could be learned.
+/// A failed training, or a model that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TruthError {
-    /// There is too little.
-    #[error("{0} pairs are too few to learn from: {FEWEST} are needed")]
+    /// Too few pairs.
+    #[error("too few pairs to train: {0} of at least {FEWEST}")]
     TooFew(usize),
-    /// The pairs are no table.
-    #[error("pair {0} has not as many features as there are names, or a value that is not finite")]
+    /// A pair with missing or invalid values.
+    #[error("pair {0} has the wrong number of features, or a value that is not finite")]
     Row(usize),
-    /// Of another time.
-    #[error("the model has version {0}, and this menace reads {VERSION}; train it again")]
+    /// A model of another version.
+    #[error("unsupported model version {0}: this menace reads version {VERSION}; retrain the model")]
     Version(u32),
     /// No model could be fitted.
     #[error("no model could be fitted to these pairs")]
@@ -85,8 +85,8 @@ pub enum TruthError {
 }
 
 impl TruthAdapter {
-    /// Learns. Ridge and boosting are compared by what they say about pairs that they have not seen, and the better is fitted
-    /// to all.
+    /// Trains a model. Ridge regression and gradient boosting are compared by cross-validation, and the better one is fitted
+    /// to all pairs.
     pub fn train(features: &[String], rows: &[Vec<f64>], targets: &[f64]) -> Result<Self, TruthError> {
         check(features, rows, targets)?;
         let ridge = |alpha: f64| {
@@ -118,12 +118,12 @@ impl TruthAdapter {
         })
     }
 
-    /// Refuses a model of another version.
+    /// Rejects a model of another version.
     pub fn check_version(self) -> Result<Self, TruthError> {
         if self.version == VERSION { Ok(self) } else { Err(TruthError::Version(self.version)) }
     }
 
-    /// What the model is called.
+    /// Name of the model.
     pub fn kind(&self) -> &'static str {
         match self.model {
             Model::Ridge(_) => "ridge",
@@ -131,7 +131,7 @@ impl TruthAdapter {
         }
     }
 
-    /// What will really be seen, and whether that can be relied on.
+    /// Predicts the ROI, with a reason if the confidence is low.
     pub fn predict(&self, row: &[f64], recent: &[Vec<f64>]) -> Adapted {
         let value = match &self.model {
             Model::Ridge(model) => model.predict(row),
@@ -144,16 +144,16 @@ impl TruthAdapter {
             .map(|drift| drift.feature)
             .collect();
         let low_confidence = if self.validation_error >= self.mean_error {
-            Some("the model is no better than the mean".to_owned())
+            Some("the model is no better than predicting the mean".to_owned())
         } else if !drifted.is_empty() {
-            Some(format!("not what was learned from any more: {}", drifted.join(", ")))
+            Some(format!("drifted from the training data: {}", drifted.join(", ")))
         } else {
             None
         };
         Adapted { value, low_confidence }
     }
 
-    /// How much each feature of recent rows has moved from what was learned. Nothing of too few rows to say so.
+    /// Drift of each feature in recent rows; empty for too few rows.
     pub fn drift(&self, recent: &[Vec<f64>]) -> Vec<Drift> {
         if recent.len() < BINS {
             return Vec::new();
@@ -163,7 +163,7 @@ impl TruthAdapter {
             let seen = self.seen.get(at)?;
             let stability_index = population_stability(seen, &now, BINS)?;
             let p_value = kolmogorov_smirnov(seen, &now)?.p_value;
-            // The index alone is large by chance when there are few rows.
+            // With few rows the index alone is large by chance.
             let has_drifted = stability_index > MOST_STABILITY_INDEX && p_value < LEAST_P_VALUE;
             Some(Drift { feature: name.clone(), stability_index, p_value, has_drifted })
         };
@@ -184,7 +184,7 @@ fn check(features: &[String], rows: &[Vec<f64>], targets: &[f64]) -> Result<(), 
     (0..rows.len()).find(is_wrong).map_or(Ok(()), |at| Err(TruthError::Row(at)))
 }
 
-/// The mean error at rows that were left out: every fifth, five times.
+/// Mean absolute error in five-fold cross-validation.
 fn validate(
     rows: &[Vec<f64>],
     targets: &[f64],
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_is_the_one_that_says_more_about_what_it_has_not_seen() {
+    fn cross_validation_selects_the_model() {
         let line = learned(|row| 2.0 * row[0] - row[1]);
         assert_eq!(line.kind(), "ridge");
         let adapted = line.predict(&[1.0, 1.0], &rows_around(0.0));
@@ -238,17 +238,18 @@ mod tests {
     }
 
     #[test]
-    fn what_has_moved_is_named_and_what_is_noise_is_not_trusted() {
+    fn drifted_features_are_named_and_noise_has_low_confidence() {
         let adapter = learned(|row| row[0]);
         let why = adapter.predict(&[0.0, 0.0], &rows_around(3.0)).low_confidence.unwrap();
-        assert_eq!(why, "not what was learned from any more: roi");
+        assert_eq!(why, "drifted from the training data: roi");
         assert!(adapter.drift(&rows_around(3.0)[..3]).is_empty());
         let noise = TruthAdapter { validation_error: 2.0, mean_error: 1.0, ..adapter };
-        assert!(noise.predict(&[0.0, 0.0], &[]).low_confidence.unwrap().contains("no better than the mean"));
+        let why = noise.predict(&[0.0, 0.0], &[]).low_confidence.unwrap();
+        assert!(why.contains("no better than predicting the mean"), "{why}");
     }
 
     #[test]
-    fn a_model_is_read_as_it_was_written_and_no_other() {
+    fn models_round_trip_and_other_versions_are_rejected() {
         let adapter = learned(|row| row[0]);
         let text = serde_json::to_string(&adapter).unwrap();
         let read: TruthAdapter = serde_json::from_str(&text).unwrap();

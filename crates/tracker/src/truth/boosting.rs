@@ -1,6 +1,6 @@
-//! Gradient boosting: many small trees, each for what the ones before it left.
+//! Gradient boosting: small regression trees, each fitted to the residuals of the previous ones.
 //!
-//! smartcore has it, and with it 40 crates and no way to write a model down by name; these are the few lines that are needed.
+//! smartcore has it too, but adds 40 crates and cannot serialize a model by name.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ const TREES: usize = 100;
 const RATE: f64 = 0.1;
 const DEPTH: usize = 3;
 const SMALLEST_LEAF: usize = 3;
-/// A gain that is none but for rounding.
+/// Smaller gains are rounding errors.
 const LITTLE: f64 = 1e-12;
 
 /// A fitted model.
@@ -26,7 +26,7 @@ enum Node {
 }
 
 impl Boosting {
-    /// Fits targets of rows of features; nothing without rows, or of rows that differ in length.
+    /// Fits rows of features to targets; `None` without rows, or for rows of different lengths.
     pub fn fit(rows: &[Vec<f64>], targets: &[f64]) -> Option<Self> {
         let features = rows.first()?.len();
         if rows.len() != targets.len() || rows.iter().any(|row| row.len() != features) {
@@ -46,7 +46,7 @@ impl Boosting {
         Some(Self { start, trees })
     }
 
-    /// What is predicted for a row.
+    /// Prediction for a row.
     pub fn predict(&self, row: &[f64]) -> f64 {
         self.start + self.trees.iter().map(|tree| RATE * tree.predict(row)).sum::<f64>()
     }
@@ -78,7 +78,7 @@ fn grow(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize], depth: usize) -> N
     Node::Split { feature, below, yes: side(&yes), no: side(&no) }
 }
 
-/// Where the two sides differ most from each other.
+/// The split with the greatest gain.
 fn best_split(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize]) -> Option<(usize, f64)> {
     let total: f64 = chosen.iter().map(|row| targets[*row]).sum();
     let features = chosen.first().map_or(0, |row| rows[*row].len());
@@ -91,7 +91,7 @@ fn best_split(rows: &[Vec<f64>], targets: &[f64], chosen: &[usize]) -> Option<(u
     (best.0 > without + LITTLE).then_some((best.1, best.2))
 }
 
-/// The best place to part pairs of a value and its target by the value, and what is gained by that.
+/// The best split of (value, target) pairs by value, as (gain, threshold).
 fn split(mut pairs: Vec<(f64, f64)>, total: f64) -> Option<(f64, f64)> {
     pairs.sort_by(|a, b| a.0.total_cmp(&b.0));
     let (mut sum, mut best) = (0.0, None::<(f64, f64)>);
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_is_learned_that_no_line_has() {
+    fn a_step_function_is_learned() {
         let rows: Vec<Vec<f64>> = (0..60).map(|at| vec![f64::from(at), f64::from(at % 7)]).collect();
         let targets: Vec<f64> = rows.iter().map(|row| if row[0] < 30.0 { 0.0 } else { 1.0 }).collect();
         let model = Boosting::fit(&rows, &targets).unwrap();

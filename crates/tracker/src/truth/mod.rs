@@ -1,5 +1,4 @@
-//! How predictions of ROI become what is really seen: models that are fitted to pairs of both, and that say when they do not
-//! know.
+//! Truth adapter: learned correction from metrics to observed ROI, with a warning when it is unreliable.
 
 mod adapter;
 mod boosting;

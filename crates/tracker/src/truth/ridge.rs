@@ -1,4 +1,4 @@
-//! Linear regression that keeps its coefficients small.
+//! Ridge regression: linear regression with a penalty on large coefficients.
 
 use nalgebra::{DMatrix, DVector};
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 /// A fitted regression.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Ridge {
-    /// One for each feature.
+    /// Coefficients, one per feature.
     pub coefficients: Vec<f64>,
-    /// What is predicted where all features are 0.
+    /// Prediction where all features are 0.
     pub intercept: f64,
 }
 
 impl Ridge {
-    /// Fits targets of rows of features. The intercept costs nothing. Nothing without rows, of rows that differ in length, or
-    /// if it cannot be solved.
+    /// Fits rows of features to targets. The intercept is not penalised. `None` without rows, for rows of different
+    /// lengths, or if there is no solution.
     pub fn fit(rows: &[Vec<f64>], targets: &[f64], alpha: f64) -> Option<Self> {
         let (count, features) = (rows.len(), rows.first()?.len());
         if count != targets.len() || rows.iter().any(|row| row.len() != features) || alpha < 0.0 {
@@ -23,8 +23,8 @@ impl Ridge {
         let means: Vec<f64> =
             (0..features).map(|at| rows.iter().map(|row| row[at]).sum::<f64>() / count as f64).collect();
         let centre = targets.iter().sum::<f64>() / count as f64;
-        // Below the centred rows, the root of the penalty in each feature: the same solution as by squares, with half the
-        // digits lost.
+        // The centred rows are extended by √alpha times the identity: the same solution as the normal equations, which lose
+        // twice as many digits.
         let matrix = DMatrix::from_fn(count + features, features, |row, at| match row.checked_sub(count) {
             None => rows[row][at] - means[at],
             Some(penalised) => f64::from(u8::from(penalised == at)) * alpha.sqrt(),
@@ -42,7 +42,7 @@ impl Ridge {
         coefficients.iter().all(|value| value.is_finite()).then_some(Self { coefficients, intercept })
     }
 
-    /// What is predicted for a row.
+    /// Prediction for a row.
     pub fn predict(&self, row: &[f64]) -> f64 {
         self.intercept
             + self.coefficients.iter().zip(row).map(|(coefficient, value)| coefficient * value).sum::<f64>()
@@ -57,9 +57,9 @@ mod tests {
     use crate::statistics::cases;
 
     #[test]
-    fn as_scikit_learn() {
+    fn results_equal_scikit_learn() {
         #[derive(Deserialize)]
-        struct Case {
+        struct RidgeCase {
             rows: Vec<Vec<f64>>,
             targets: Vec<f64>,
             alpha: f64,
@@ -68,7 +68,7 @@ mod tests {
             ask: Vec<Vec<f64>>,
             predicted: Vec<f64>,
         }
-        for (number, case) in cases::<Case>("ridge").iter().enumerate() {
+        for (number, case) in cases::<RidgeCase>("ridge").iter().enumerate() {
             let found = Ridge::fit(&case.rows, &case.targets, case.alpha).unwrap();
             let largest = case.coefficients.iter().fold(0.0_f64, |most, value| most.max(value.abs()));
             for (ours, theirs) in found.coefficients.iter().zip(&case.coefficients) {
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_fitted_is_not() {
+    fn invalid_rows_are_not_fitted() {
         assert_eq!(Ridge::fit(&[], &[], 1.0), None);
         assert_eq!(Ridge::fit(&[vec![1.0], vec![1.0, 2.0]], &[1.0, 2.0], 1.0), None);
         assert_eq!(Ridge::fit(&[vec![f64::NAN], vec![1.0]], &[1.0, 2.0], 1.0), None);

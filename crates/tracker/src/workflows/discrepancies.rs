@@ -1,4 +1,4 @@
-//! What does not fit together: workflows, metrics, histories and maps that say what cannot be.
+//! Discrepancies between workflows, metrics, the history and the module map.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,61 +6,61 @@ use serde::Serialize;
 
 use crate::metrics;
 
-/// What there is.
+/// The records that are compared.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Known {
     /// Sections of the repository.
     pub sections: BTreeSet<String>,
-    /// Workflows and the sections that they name.
+    /// Workflows with their sections.
     pub workflows: BTreeMap<String, Vec<String>>,
     /// Metrics of this cycle.
     pub metrics: BTreeMap<String, f64>,
-    /// Numbers of the cycles of the history, in their order.
+    /// Cycle numbers of the history, in stored order.
     pub cycles: Vec<u64>,
     /// Modules of the repository.
     pub modules: BTreeSet<String>,
-    /// Modules of `module_map.json`; nothing if there is none.
+    /// Modules of `module_map.json`; `None` if there is no map.
     pub mapped: Option<BTreeSet<String>>,
 }
 
-/// Something that does not fit.
+/// A discrepancy.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Discrepancy {
-    /// A workflow names a section that is not there.
+    /// A workflow names a section that does not exist.
     MissingSection {
         /// The workflow.
         workflow: String,
         /// The section.
         section: String,
     },
-    /// A metric is where it cannot be.
+    /// A metric is outside its range.
     OutOfRange {
         /// The metric.
         metric: String,
         /// Its value, as it is written.
         value: String,
     },
-    /// Cycles are missing, or not in their order.
+    /// Cycles of the history are missing or out of order.
     HistoryGap {
-        /// The one before.
+        /// The cycle before the gap.
         after: u64,
-        /// The one that follows.
+        /// The cycle after the gap.
         next: u64,
     },
-    /// The map has a module that is not there.
+    /// The module map has a module that does not exist.
     MappedButGone {
         /// The module.
         module: String,
     },
-    /// The map does not have a module.
+    /// The module map lacks a module.
     NotMapped {
         /// The module.
         module: String,
     },
 }
 
-/// All that does not fit, in the same order each time.
+/// All discrepancies, in a fixed order.
 pub fn discrepancies(known: &Known) -> Vec<Discrepancy> {
     let mut found = Vec::new();
     for (workflow, sections) in &known.workflows {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_does_not_fit_is_found_and_nothing_else() {
+    fn exactly_the_discrepancies_are_found() {
         let fitting = Known {
             sections: set(&["a:f"]),
             workflows: BTreeMap::from([("w".to_owned(), vec!["a:f".to_owned()])]),

@@ -1,44 +1,44 @@
-//! The graph of workflows: which use what others change.
+//! Dependency graph of workflows.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde::Serialize;
 use thiserror::Error;
 
-/// Workflows, and how much each depends on others.
+/// Workflows and the strength of their dependencies.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorkflowGraph {
-    /// From a workflow to those that depend on it, with the share of them that does.
+    /// Edges from a workflow to its dependents, with the share of the dependent that is affected.
     edges: BTreeMap<String, BTreeMap<String, f64>>,
     nodes: BTreeSet<String>,
 }
 
-/// What a change does to a workflow.
+/// Impact of a change on a workflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Impact {
-    /// The change of its ROI.
+    /// Change of its ROI.
     pub roi: f64,
-    /// The change of its synergy.
+    /// Change of its synergy.
     pub synergy: f64,
-    /// How many workflows are between.
+    /// Number of edges from the changed workflow.
     pub distance: usize,
 }
 
-/// What is wrong with a question.
+/// An invalid query.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GraphError {
-    /// There is no such workflow.
-    #[error("there is no workflow '{0}'")]
+    /// An unknown workflow.
+    #[error("no workflow named '{0}'")]
     Unknown(String),
-    /// A change that is no number.
-    #[error("a change is a finite number")]
+    /// A change that is not a finite number.
+    #[error("a change must be a finite number")]
     NotFinite,
 }
 
 impl WorkflowGraph {
-    /// The graph of workflows and the modules of their steps. Those that share modules depend on each other, the later on the
-    /// earlier, by the share of its modules that it has in common; so there are no circles. `imports` are the modules that a
-    /// module needs, whose change it feels, too.
+    /// Builds the graph from workflows and the modules of their steps. A later workflow depends on an earlier one by the
+    /// share of its modules that both have in common, so the graph is acyclic. `imports` are the dependencies of modules;
+    /// they count as modules of the dependent workflow.
     pub fn new(
         workflows: &[(String, BTreeSet<String>)],
         imports: &BTreeMap<String, BTreeSet<String>>,
@@ -59,13 +59,12 @@ impl WorkflowGraph {
         graph
     }
 
-    /// The workflows.
+    /// Names of the workflows.
     pub fn workflows(&self) -> impl Iterator<Item = &str> {
         self.nodes.iter().map(String::as_str)
     }
 
-    /// What a change of a workflow does to all that depend on it, directly or through others. What arrives on several ways
-    /// is added.
+    /// Propagates a change of a workflow to all its direct and indirect dependents. Impacts over several paths add up.
     pub fn simulate_impact_wave(
         &self,
         workflow: &str,
@@ -92,7 +91,7 @@ impl WorkflowGraph {
         Ok(impacts)
     }
 
-    /// What can be reached, each after all that it depends on.
+    /// Reachable workflows in topological order.
     fn in_order(&self, from: &str) -> Vec<String> {
         let mut waits: BTreeMap<&str, usize> = BTreeMap::new();
         let mut ahead = vec![from];
@@ -122,7 +121,7 @@ impl WorkflowGraph {
     }
 }
 
-/// Modules and all that they need.
+/// Modules with all their transitive imports.
 fn with_imports(
     modules: &BTreeSet<String>,
     imports: &BTreeMap<String, BTreeSet<String>>,
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wave_gets_smaller_and_adds_up() {
+    fn impacts_shrink_with_distance_and_add_up_over_paths() {
         let workflows = [
             workflow("a", &["m"]),
             workflow("b", &["m", "n"]),
@@ -159,12 +158,12 @@ mod tests {
         let wave = graph.simulate_impact_wave("a", 1.0, -0.5).unwrap();
         assert_eq!(wave.keys().collect::<Vec<_>>(), ["a", "b", "c"]);
         assert!((wave["b"].roi - 0.5).abs() < 1e-12 && wave["b"].distance == 1);
-        // Half directly, and all of what b lost.
+        // Half directly, and all of the impact on b.
         assert!((wave["c"].roi - 1.0).abs() < 1e-12 && (wave["c"].synergy + 0.5).abs() < 1e-12, "{wave:?}");
     }
 
     #[test]
-    fn what_is_imported_is_felt() {
+    fn imports_are_dependencies() {
         let workflows = [workflow("base", &["core"]), workflow("shop", &["cart"])];
         let imports = BTreeMap::from([("cart".to_owned(), BTreeSet::from(["core".to_owned()]))]);
         let graph = WorkflowGraph::new(&workflows, &imports);
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn unknown_workflows_and_infinite_changes_are_rejected() {
         let graph = WorkflowGraph::new(&[workflow("a", &["m"])], &BTreeMap::new());
         assert_eq!(graph.simulate_impact_wave("x", 1.0, 0.0), Err(GraphError::Unknown("x".into())));
         assert_eq!(graph.simulate_impact_wave("a", f64::NAN, 0.0), Err(GraphError::NotFinite));

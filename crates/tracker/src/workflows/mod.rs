@@ -1,4 +1,4 @@
-//! Workflows beside each other: what a change of one does to others, and what does not fit together.
+//! Dependencies between workflows, and discrepancies between the records of a repository.
 
 mod discrepancies;
 mod graph;

@@ -1,14 +1,14 @@
-//! Answers that go wrong on purpose, as a client sees them.
+//! Injected faults in HTTP responses, as a client sees them.
 
 use serde_json::{Value, json};
 
 use super::mocks::mocked;
-use super::{Flows, interpreter, run, sandbox};
+use super::{RecordedFlows, interpreter, run, sandbox};
 
-/// Asks so often for an answer that goes wrong like this, by HTTP and by HTTPS, and prints what came or how that failed.
-fn ask(answer: &Value, times: usize) -> [(Vec<String>, Flows); 2] {
+/// Requests a faulty response `times` times, over HTTP and over HTTPS, and prints each response or error.
+fn ask(answer: &Value, times: usize) -> [(Vec<String>, RecordedFlows); 2] {
     let rule = rule(answer);
-    // Only what never comes is not waited for.
+    // A short timeout only for a response that never comes.
     let timeout = if answer["fault"] == "stall" { 0.5 } else { 30.0 };
     ["http", "https"].map(|scheme| {
         let (tree, network) = mocked(&rule);
@@ -36,7 +36,7 @@ fn rule(answer: &Value) -> Value {
     json!([{"host": "api.test.example", "respond": whole}])
 }
 
-fn faults(flows: &Flows) -> Vec<&Value> {
+fn faults(flows: &RecordedFlows) -> Vec<&Value> {
     flows.requests().into_iter().map(|request| &request["fault"]).collect()
 }
 
@@ -46,7 +46,7 @@ const WHOLE: &str = "200 b'0123456789abcdef0123456789abcdef0123456789abcdef01234
 fn a_reset_breaks_the_connection() {
     let [plain, encrypted] = ask(&json!({"fault": "reset"}), 1);
     assert_eq!(plain.0, ["ConnectionResetError None"]);
-    // The library for TLS may take a reset for an end, which Python knows to be none.
+    // OpenSSL may report a reset as an end of file, which Python turns into an error.
     assert!(
         ["ConnectionResetError None", "RemoteDisconnected None"].contains(&&*encrypted.0[0]),
         "{encrypted:?}"
@@ -60,7 +60,7 @@ fn a_reset_breaks_the_connection() {
 }
 
 #[test]
-fn what_was_asked_before_a_reset_is_recorded() {
+fn requests_before_a_reset_are_recorded() {
     for (printed, flows) in ask(&json!({"fault": "reset"}), 200) {
         assert_eq!((printed.len(), flows.requests().len()), (200, 200));
         assert!(faults(&flows).into_iter().all(|fault| *fault == "reset"), "{flows:?}");
@@ -76,7 +76,7 @@ fn a_truncated_answer_ends_in_its_middle() {
 }
 
 #[test]
-fn a_corrupt_answer_is_as_long_as_it_should_be() {
+fn a_corrupt_answer_has_the_right_length() {
     for (printed, flows) in ask(&json!({"fault": "corrupt"}), 1) {
         let changed = format!("200 b'{}'", r"\xa5123456789abcdef".repeat(4));
         assert_eq!(printed, [changed]);
@@ -103,7 +103,7 @@ fn the_requests_that_are_named_fail_and_no_others() {
 }
 
 #[test]
-fn an_unauthorized_request_is_told_what_it_lacks() {
+fn an_unauthorized_response_has_a_challenge() {
     for (printed, flows) in ask(&json!({"fault": "unauthorized"}), 1) {
         assert_eq!(printed, ["401 Bearer error=\"invalid_token\" None"]);
         assert_eq!(flows.requests()[0]["status"], 401);
@@ -127,11 +127,11 @@ fn an_answer_that_is_late_comes() {
 }
 
 #[test]
-fn what_was_asked_is_known_of_a_program_that_waits_until_its_time_is_over() {
+fn requests_of_a_timed_out_program_are_recorded() {
     let (tree, network) = mocked(&rule(&json!({"fault": "stall"})));
     let program = "import urllib.request\nurllib.request.urlopen('http://api.test.example/path')";
     let command = [interpreter(), "-I", "-c", program];
     let report = sandbox(&tree, &network, &["--timeout", "1s"], &command).run().exits_with(124).json();
-    let flows = Flows(report["flows"].as_array().unwrap().clone());
+    let flows = RecordedFlows(report["flows"].as_array().unwrap().clone());
     assert_eq!((&flows.requests()[0]["path"], faults(&flows)), (&json!("/path"), vec![&json!("stall")]));
 }

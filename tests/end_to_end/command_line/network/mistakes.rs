@@ -1,16 +1,16 @@
-//! Networks that cannot be.
+//! Invalid network options.
 
-use menace_tests::{Outcome, Tree};
+use menace_tests::{InvocationOutcome, RepositoryTree};
 
-/// Runs with a file of rules that cannot be used.
-fn with_rules(name: &str, rules: &str) -> Outcome {
-    let tree = Tree::new();
+/// Runs with an invalid rules file.
+fn with_rules(name: &str, rules: &str) -> InvocationOutcome {
+    let tree = RepositoryTree::new();
     tree.write_in_work(name, rules);
     refused(&tree, &["--net", &format!("mock={name}")])
 }
 
-/// Runs something that must not run.
-fn refused(tree: &Tree, arguments: &[&str]) -> Outcome {
+/// Runs a command that must be refused.
+fn refused(tree: &RepositoryTree, arguments: &[&str]) -> InvocationOutcome {
     let invocation =
         tree.menace(["sandbox", "run"]).arguments(arguments).arguments(["--", "touch", "/workspace/ran"]);
     let outcome = invocation.run();
@@ -22,31 +22,35 @@ fn refused(tree: &Tree, arguments: &[&str]) -> Outcome {
 #[test]
 fn a_wrong_rule_is_named_with_its_file() {
     for (rules, problem) in [
-        (r#"[{"host": "a"}, {"path": "v1"}]"#, "the path 'v1' does not begin with / or *"),
-        (r#"[{}, {"respond": {"status": 99}}]"#, "99 is no status"),
-        (r#"[{}, {"method": "G T"}]"#, "'G T' is no method"),
+        (r#"[{"host": "a"}, {"path": "v1"}]"#, "path 'v1' does not start with / or *"),
+        (r#"[{}, {"respond": {"status": 99}}]"#, "invalid status 99"),
+        (r#"[{}, {"method": "G T"}]"#, "invalid method 'G T'"),
         (r#"[{}, {"respond": {"body": "a", "json": 1}}]"#, "one of body, json and file"),
         (r#"[{}, {"respond": {"fail_every": 0}}]"#, "counted from 1"),
         ("- {}\n- respond: {file: missing.bin}\n", "missing.bin: No such file or directory"),
     ] {
-        with_rules("rules.yaml", rules).says(&["the rules of rules.yaml cannot be used", "rule 2", problem]);
+        with_rules("rules.yaml", rules).stderr_contains(&[
+            "the rules of rules.yaml cannot be used",
+            "rule 2",
+            problem,
+        ]);
     }
 }
 
 #[test]
-fn a_file_that_has_no_rules_is_named_and_what_is_wrong_with_it() {
+fn an_invalid_rules_file_is_named_with_its_error() {
     for (rules, problem) in [
         (r#"[{"hots": "a"}]"#, "unknown field `hots`"),
         (r#"[{"respond": {"fault": "explode"}}]"#, "unknown variant `explode`"),
-        (r#"[{"respond": {"delay": "soon"}}]"#, "'soon' is no duration"),
+        (r#"[{"respond": {"delay": "soon"}}]"#, "invalid duration 'soon'"),
         (r#"{"rules": ["#, "line 1"),
         ("", "expected a list of rules"),
         ("a text", "expected a list of rules"),
     ] {
-        with_rules("rules.yaml", rules).says(&["the rules of rules.yaml cannot be used", problem]);
+        with_rules("rules.yaml", rules).stderr_contains(&["the rules of rules.yaml cannot be used", problem]);
     }
-    refused(&Tree::new(), &["--net", "mock=missing.yaml"])
-        .says(&["missing.yaml", "No such file or directory"]);
+    refused(&RepositoryTree::new(), &["--net", "mock=missing.yaml"])
+        .stderr_contains(&["missing.yaml", "No such file or directory"]);
 }
 
 #[test]
@@ -59,12 +63,13 @@ fn without_a_network_there_is_nothing_to_shape() {
         &["--dns", "127.0.0.1:5353"],
         &["--shaper", "netem"],
     ] {
-        refused(&Tree::new(), options).says(&["there is no network to shape", "\nhint: add --net"]);
+        refused(&RepositoryTree::new(), options)
+            .stderr_contains(&["there is no network to shape", "\nhint: add --net"]);
     }
 }
 
 #[test]
-fn values_that_are_none_are_answered_with_what_is_expected() {
+fn invalid_values_are_answered_with_the_expected_format() {
     for (options, expected) in [
         (&["--net", "allow=example.com/8"][..], "example.com/8"),
         (&["--net", "allow="], "api.example.com:443"),
@@ -76,17 +81,17 @@ fn values_that_are_none_are_answered_with_what_is_expected() {
         (&["--net", "deny", "--dns", "localhost"], "127.0.0.1:5353"),
         (&["--net", "deny", "--partition", "a b"], "a b"),
         (&["--net", "deny", "--shaper", "tc"], "menace or netem"),
-        (&["--net", "deny", "--shaper", "netem", "--fault-window", "1s-2s"], "no windows of time"),
+        (&["--net", "deny", "--shaper", "netem", "--fault-window", "1s-2s"], "does not support time windows"),
     ] {
-        refused(&Tree::new(), options).exits_with(2).says(&[expected]);
+        refused(&RepositoryTree::new(), options).exits_with(2).stderr_contains(&[expected]);
     }
 }
 
 #[test]
-fn what_cannot_be_used_is_wrong_usage() {
+fn unusable_options_are_wrong_usage() {
     for rules in [r#"[{"path": "v1"}]"#, r#"[{"hots": "a"}]"#, "", "{"] {
-        with_rules("rules.yaml", rules).exits_with(2).says(&["\nhint: "]);
+        with_rules("rules.yaml", rules).exits_with(2).stderr_contains(&["\nhint: "]);
     }
-    refused(&Tree::new(), &["--latency", "200ms"]).exits_with(2);
-    refused(&Tree::new(), &["--net", "none", "--net", "deny"]).exits_with(2);
+    refused(&RepositoryTree::new(), &["--latency", "200ms"]).exits_with(2);
+    refused(&RepositoryTree::new(), &["--net", "none", "--net", "deny"]).exits_with(2);
 }

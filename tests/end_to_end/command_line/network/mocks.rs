@@ -1,22 +1,22 @@
 //! Mocks, as real clients see them.
 
-use menace_tests::Tree;
+use menace_tests::RepositoryTree;
 use serde_json::{Value, json};
 
-use super::{Flows, has, interpreter, python, run};
+use super::{RecordedFlows, has, interpreter, python, run};
 
-/// An answer in which every byte that could be changed on the way is.
+/// Response body with the bytes that a faulty mock would change.
 const BODY: &str = "naïve\r\n\t\"quoted\" \\ \u{1f40d}\n";
 
-/// A tree with a file of rules, and the network that they make.
-pub(super) fn mocked(rules: &Value) -> (Tree, String) {
-    let tree = Tree::new();
+/// A tree with a rules file, and the network option for it.
+pub(super) fn mocked(rules: &Value) -> (RepositoryTree, String) {
+    let tree = RepositoryTree::new();
     let path = tree.write_in_work("rules.json", rules.to_string());
     let network = format!("mock={}", path.display());
     (tree, network)
 }
 
-fn text() -> (Tree, String) {
+fn text() -> (RepositoryTree, String) {
     mocked(&json!([
         {"host": "api.test.example", "path": "/v1/*", "respond": {
             "status": 201, "headers": {"X-Served-By": "a mock"}, "body": BODY
@@ -25,7 +25,7 @@ fn text() -> (Tree, String) {
 }
 
 /// Runs a client that prints the status, the header and the body as JSON, for HTTP and for HTTPS.
-fn client_gets_it(command: impl Fn(&str) -> Vec<String>) -> Vec<Flows> {
+fn client_gets_it(command: impl Fn(&str) -> Vec<String>) -> Vec<RecordedFlows> {
     let (tree, network) = text();
     ["http", "https"]
         .map(|scheme| {
@@ -115,7 +115,7 @@ headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
 print(json.dumps([int(head[0].split()[1]), headers["x-served-by"], open("body", newline="").read()]))
 '; }"#;
 
-fn curl_gets_it(options: &str) -> Vec<Flows> {
+fn curl_gets_it(options: &str) -> Vec<RecordedFlows> {
     let script = CURL.replace("python3", interpreter());
     client_gets_it(|url| vec!["sh".into(), "-c".into(), format!("set -- {options} '{url}'\n{script}")])
 }
@@ -128,14 +128,14 @@ fn curl_gets_the_answer_unchanged() {
 }
 
 #[test]
-fn curl_gets_the_answer_by_version_2_of_http() {
-    // Without TLS nothing is negotiated, so it is said before.
+fn curl_gets_the_answer_over_http2() {
+    // Without TLS there is no ALPN, so the client has to know the version in advance.
     if has(&["sh", "-c", "curl --version | grep -q HTTP2"]) {
         curl_gets_it("--http2-prior-knowledge");
         let (tree, network) = text();
         let versions =
             ["sh", "-c", "curl -sS -o /dev/null -w '%{http_version}' https://api.test.example/v1/"];
-        assert_eq!(run(&tree, &network, &[], &versions).0, "2", "it is what the mock prefers");
+        assert_eq!(run(&tree, &network, &[], &versions).0, "2", "the mock prefers HTTP/2");
     }
 }
 
@@ -153,7 +153,7 @@ fn fetch_of_node_gets_the_answer_unchanged() {
 }
 
 #[test]
-fn node_gets_several_answers_at_once_by_version_2_of_http() {
+fn node_gets_concurrent_answers_over_http2() {
     if !has(&["node", "-e", "require('node:http2')"]) {
         return;
     }
@@ -245,7 +245,7 @@ for host, port in (('api.test.example', 8080), ('api.test.example', 80), ('test.
 }
 
 #[test]
-fn whoever_trusts_nobody_but_the_world_does_not_trust_a_mock() {
+fn a_client_with_its_own_trust_store_rejects_a_mock() {
     let (tree, network) = text();
     let program = "
 import ssl, socket
@@ -257,7 +257,7 @@ except ssl.SSLCertVerificationError as error:
     print('refused')
 ";
     assert_eq!(run(&tree, &network, &[], &[interpreter(), "-I", "-c", program]).0, "refused\n");
-    // The authority exists for one sandbox, and a network without mocks has none.
+    // The certificate authority exists for one sandbox, and a network without mocks has none.
     let trusted = "import os\nprint('SSL_CERT_FILE' in os.environ)";
     assert_eq!(python("deny", &[], trusted).0, "False\n");
 }

@@ -1,19 +1,19 @@
-//! What can be reached, and what cannot.
+//! Reachable and refused destinations.
 
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
-use menace_tests::{Invocation, Tree, menace_binary};
+use menace_tests::{MenaceInvocation, RepositoryTree, menace_binary};
 use serde_json::{Value, json};
 
 use super::name_server::name_server;
 use super::two_hosts::{FAR, TwoHosts};
-use super::{Flows, echoing_datagrams, has, interpreter, inverting_server, python, run};
+use super::{RecordedFlows, echoing_datagrams, has, interpreter, inverting_server, python, run};
 
 #[test]
-fn what_is_not_allowed_is_refused_at_once_and_recorded() {
+fn forbidden_destinations_are_refused_immediately_and_recorded() {
     let program = "
 import socket, time
 def attempt(action):
@@ -36,7 +36,7 @@ attempt(lambda: send(socket.AF_INET, ('93.184.216.34', 123)))
 attempt(lambda: send(socket.AF_INET6, ('2606:2800:220:1::1', 123)))
 attempt(lambda: socket.getaddrinfo('api.test.example', 443))
 ";
-    let (printed, Flows(flows)) = python("deny", &[], program);
+    let (printed, RecordedFlows(flows)) = python("deny", &[], program);
     let refusals =
         ["ConnectionRefusedError", "ConnectionRefusedError", "OSError", "PermissionError", "gaierror"];
     assert_eq!(printed.lines().collect::<Vec<_>>(), refusals);
@@ -61,7 +61,7 @@ attempt(lambda: socket.getaddrinfo('api.test.example', 443))
 #[test]
 fn without_a_network_there_is_nothing_to_record() {
     let program = "import socket\nassert socket.socket().connect_ex(('93.184.216.34', 443)) != 0";
-    let (_, Flows(flows)) = python("none", &[], program);
+    let (_, RecordedFlows(flows)) = python("none", &[], program);
     assert_eq!(flows, [] as [Value; 0]);
 }
 
@@ -91,7 +91,7 @@ assert received == bytes(255 - byte for byte in sent), len(received)
 }
 
 #[test]
-fn datagrams_pass_too_and_only_to_the_port_that_is_named() {
+fn datagrams_pass_only_to_the_allowed_port() {
     let (named, other) = (echoing_datagrams(), echoing_datagrams());
     let program = format!(
         "
@@ -118,7 +118,7 @@ except OSError as error:
 }
 
 #[test]
-fn a_port_where_nobody_listens_refuses_as_it_does_without_menace() {
+fn a_closed_port_refuses_as_without_menace() {
     // A port that was free a moment ago.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let program = format!("import socket\nprint(socket.socket().connect_ex(('198.18.0.1', {port})))");
@@ -150,7 +150,12 @@ assert socket.socket().connect_ex(('API.test.example', 81)) == 111
     let (_, flows) = hosts.on_near(|| {
         let server = name_server(|_, _| vec![FAR.parse().unwrap()]).to_string();
         let options = ["--dns", &server];
-        run(&Tree::new(), "allow=*.test.example:80", &options, &[interpreter(), "-I", "-c", program])
+        run(
+            &RepositoryTree::new(),
+            "allow=*.test.example:80",
+            &options,
+            &[interpreter(), "-I", "-c", program],
+        )
     });
     assert_eq!(&answering.join().unwrap(), b"hello");
     let seen = |flow: &&Value| json!([flow["destination"], flow["name"], flow["verdict"]]);
@@ -162,17 +167,16 @@ assert socket.socket().connect_ex(('API.test.example', 81)) == 111
     assert!(flows.of("dns").iter().all(|flow| flow["verdict"] == "allowed"), "{flows:?}");
 }
 
-/// Most systems let everybody open the device that networks are made with. Where this one does not, it is made so for
-/// one process.
+/// Most systems let every user open `/dev/net/tun`. If this one does not, the device is made accessible for one process.
 #[test]
-fn nobody_has_a_network_too() {
+fn an_unprivileged_user_has_a_network() {
     if !has(&["unshare", "--mount", "setpriv", "--version"]) {
         return;
     }
-    let tree = Tree::new();
+    let tree = RepositoryTree::new();
     let (runtime, executable) = (tree.work().join("runtime"), tree.work().join("menace"));
     fs::create_dir(&runtime).unwrap();
-    // The binary of the build may be where only root can read.
+    // The binary of the build may be in a directory that only root can read.
     fs::copy(menace_binary(), &executable).unwrap();
     for (directory, mode) in [(tree.work().parent().unwrap(), 0o755), (&runtime, 0o777)] {
         fs::set_permissions(directory, Permissions::from_mode(mode)).unwrap();
@@ -180,7 +184,7 @@ fn nobody_has_a_network_too() {
     let script = "mount -t tmpfs none /dev/net && mknod -m 666 /dev/net/tun c 10 200 &&
         exec setpriv --reuid 65534 --regid 65534 --clear-groups ./menace sandbox run --json --net deny -- \"$@\"";
     let connect = "import socket\nassert socket.socket().connect_ex(('93.184.216.34', 443)) == 111";
-    let report = Invocation::of("unshare", &tree.work(), &runtime)
+    let report = MenaceInvocation::of("unshare", &tree.work(), &runtime)
         .arguments(["--mount", "sh", "-c", script, "sh", interpreter(), "-I", "-c", connect])
         .variable("XDG_RUNTIME_DIR", &runtime)
         .run()

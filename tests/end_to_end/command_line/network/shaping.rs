@@ -1,10 +1,10 @@
-//! What is done to packets on their way.
+//! Traffic shaping: delay, loss, duplication, reordering, bandwidth, partitions.
 
 use serde_json::json;
 
-use super::{Flows, echoing_datagrams, inverting_server, python};
+use super::{RecordedFlows, echoing_datagrams, inverting_server, python};
 
-/// A program that connects, and prints how long that took or how it failed.
+/// Program that connects, and prints how long that took or the error.
 fn connecting(port: u16, timeout: f64) -> String {
     format!(
         "
@@ -44,9 +44,9 @@ fn a_host_that_is_partitioned_off_does_not_answer() {
 }
 
 #[test]
-fn netem_delays_what_leaves_or_the_host_is_said_to_have_none() {
+fn netem_delays_outgoing_packets_or_is_reported_missing() {
     let port = inverting_server();
-    let tree = menace_tests::Tree::new();
+    let tree = menace_tests::RepositoryTree::new();
     let outcome = tree
         .menace(["sandbox", "run", "--net", &format!("allow=127.0.0.1:{port}")])
         .arguments([
@@ -66,28 +66,30 @@ fn netem_delays_what_leaves_or_the_host_is_said_to_have_none() {
         let trips = seconds(&outcome.success().stdout);
         assert!(trips.iter().all(|trip| *trip >= 0.15), "{trips:?}");
     } else {
-        outcome.exits_with(3).says(&["cannot shape packets with netem", "\nhint: this kernel has no netem"]);
+        outcome
+            .exits_with(3)
+            .stderr_contains(&["cannot shape packets with netem", "\nhint: this kernel has no netem"]);
     }
 }
 
 #[test]
-fn a_round_trip_takes_as_much_longer_as_was_asked() {
+fn a_round_trip_takes_the_configured_delay() {
     let port = inverting_server();
     let (printed, flows) =
         python(&format!("allow=127.0.0.1:{port}"), &["--latency", "150ms"], &connecting(port, 10.0));
     for trip in seconds(&printed) {
-        assert!(trip >= 0.15, "{trip} seconds are too few");
+        assert!(trip >= 0.15, "a round trip took only {trip} seconds");
     }
     let flow = flows.one("tcp");
     assert_eq!(flow["out"]["delayed"], flow["out"]["packets"]);
     assert!(
         flow["first_byte_ms"].as_f64().unwrap() >= 300.0,
-        "connecting is one trip, answering another: {flow}"
+        "connecting is one round trip, the response another: {flow}"
     );
 }
 
 #[test]
-fn nothing_happens_outside_of_the_window() {
+fn faults_apply_only_inside_their_window() {
     let port = inverting_server();
     let connect = |window: &str, timeout| {
         let options = ["--partition", "*", "--latency", "1s", "--fault-window", window];
@@ -101,8 +103,8 @@ fn nothing_happens_outside_of_the_window() {
     assert_eq!((&flow["out"]["delayed"], &flow["out"]["lost"]), (&json!(0), &json!(0)));
 }
 
-/// The numbers of the datagrams that came back, of a hundred.
-fn survivors(port: u16, seed: &str) -> (String, Flows) {
+/// Numbers of the datagrams that came back, of a hundred.
+fn survivors(port: u16, seed: &str) -> (String, RecordedFlows) {
     let program = format!(
         "
 import socket
@@ -110,7 +112,7 @@ datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 datagrams.connect(('198.18.0.1', {port}))
 for number in range(100):
     datagrams.send(str(number).encode())
-# Those that come back do so in their order, so nothing comes after one of the last that do.
+# Datagrams come back in order, so none follows after one of the last.
 datagrams.settimeout(0.2)
 survivors = []
 while True:
@@ -129,11 +131,11 @@ print(*survivors)
 }
 
 #[test]
-fn the_same_seed_loses_the_same_packets_and_another_one_others() {
+fn the_seed_determines_which_packets_are_lost() {
     let port = echoing_datagrams();
     let (first, flows) = survivors(port, "1");
     let count = first.split_whitespace().count();
-    // Both ways lose a fifth of them.
+    // Each direction loses a fifth of them.
     assert!((45..=80).contains(&count), "{count} of 100 came back");
     let flow = flows.one("udp");
     let lost = flow["out"]["lost"].as_u64().unwrap() + flow["in"]["lost"].as_u64().unwrap();
@@ -143,7 +145,7 @@ fn the_same_seed_loses_the_same_packets_and_another_one_others() {
 }
 
 #[test]
-fn a_packet_that_is_duplicated_arrives_twice_and_a_connection_does_not_mind() {
+fn a_duplicated_packet_arrives_twice_and_tcp_is_unaffected() {
     let (port, datagram_port) = (inverting_server(), echoing_datagrams());
     let program = format!(
         "
@@ -152,7 +154,7 @@ datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 datagrams.settimeout(10)
 datagrams.connect(('198.18.0.1', {datagram_port}))
 datagrams.send(b'x')
-# Two arrive, and each of the two answers does so twice.
+# Two arrive, and each of the two answers arrives twice.
 assert [datagrams.recv(10) for _ in range(4)] == [b'x'] * 4
 opened = socket.create_connection(('198.18.0.1', {port}), timeout=10)
 opened.sendall(bytes(range(256)) * 400)
@@ -168,7 +170,7 @@ assert received == bytes(reversed(range(256))) * 400, len(received)
 }
 
 #[test]
-fn bytes_are_in_their_order_though_packets_are_not() {
+fn a_byte_stream_is_in_order_despite_packet_reordering() {
     let port = inverting_server();
     let program = format!(
         "
@@ -189,7 +191,7 @@ assert received == bytes(reversed(range(256))) * 400, len(received)
         for what in ["delayed", "reordered", "duplicated"] {
             assert!(
                 flow[direction][what].as_u64().unwrap() > 0,
-                "nothing was {what} on its way {direction}: {flow}"
+                "no packet was {what} in direction {direction}: {flow}"
             );
         }
     }
@@ -212,11 +214,11 @@ print(time.monotonic() - began)
     );
     let (printed, _) = python(&format!("allow=127.0.0.1:{port}"), &["--bandwidth", "2mbit"], &program);
     // Two megabits are 250 kilobytes and take a second.
-    assert!(seconds(&printed)[0] >= 1.0, "{printed} seconds are too few");
+    assert!(seconds(&printed)[0] >= 1.0, "the transfer took only {printed} seconds");
 }
 
 #[test]
-fn pauses_of_a_download_do_not_get_longer_and_longer() {
+fn download_stalls_do_not_grow() {
     let port = inverting_server();
     let program = format!(
         "
@@ -232,7 +234,7 @@ print(longest)
 "
     );
     let (printed, _) = python(&format!("allow=127.0.0.1:{port}"), &["--loss", "2%"], &program);
-    assert!(seconds(&printed)[0] < 3.0, "nothing came for {printed} seconds");
+    assert!(seconds(&printed)[0] < 3.0, "the download stalled for {printed} seconds");
 }
 
 #[test]

@@ -1,12 +1,12 @@
-//! The seam between grouping and whatever turns text into vectors.
+//! Interface between grouping and the model that turns text into vectors.
 
 use super::SparseVector;
 
-/// Turns documents into vectors whose cosine says how alike they are.
+/// Turns documents into vectors whose cosine is their similarity.
 ///
 /// The map needs no network: [`TfIdf`](super::TfIdf) is the offline implementation. A neural model fits behind
-/// the same trait with [`SparseVector::from_dense`]; what can fail, such as loading it, belongs before this call.
+/// the same trait with [`SparseVector::from_dense`]; steps that can fail, such as loading it, belong before this call.
 pub trait Embedder {
-    /// One vector per document, in order. A document without content gets an empty vector, which is like nothing.
+    /// One vector per document, in order. A document without content gets an empty vector, which is similar to no other.
     fn embed(&self, documents: &[&str]) -> Vec<SparseVector>;
 }

@@ -1,4 +1,4 @@
-//! The wording of modules as vectors, and which of them are alike.
+//! Vectors of the modules' wording, and the similar pairs among them.
 
 mod embedder;
 mod similarity;

@@ -1,4 +1,4 @@
-//! Cosines between many vectors at once, through an inverted index.
+//! Cosines between all pairs of vectors, through an inverted index.
 //!
 //! Most pairs of modules share few terms. Walking, for one vector, the lists of vectors that share each of its
 //! terms touches only the products that are not zero.
@@ -17,10 +17,10 @@ pub(crate) struct SimilarPair {
     pub(crate) cosine: f64,
 }
 
-/// Cosines are right to about this much: they are sums of hundreds of products, each of seven digits.
+/// Rounding error of a cosine, which is a sum of hundreds of products of seven digits each.
 const ROUNDING: f64 = 1e-6;
 
-/// A dimension is common when one vector in so many has it.
+/// A dimension is common when at least one vector in this many has it.
 const COMMON_SHARE: usize = 4;
 
 /// All pairs whose cosine is positive and at least `threshold`, sorted. Equal vectors have a cosine of one, in spite
@@ -42,7 +42,7 @@ pub(crate) fn similar_pairs(vectors: &[SparseVector], threshold: f64) -> Vec<Sim
     pairs
 }
 
-/// For every dimension, the vectors that are not zero there.
+/// Vectors with a non-zero value, for every dimension.
 ///
 /// Values are half the size of those in the vectors: walking them is nearly all the work, and a cosine needs six
 /// digits, not fifteen.
@@ -54,7 +54,7 @@ struct InvertedIndex {
     common: Vec<Vec<f32>>,
     /// The entries of all rare dimensions, one dimension after the other.
     rare: Vec<Entry>,
-    /// What is left of each rare dimension: the vectors that have not had their turn.
+    /// Remaining range of each rare dimension: the vectors that were not processed yet.
     remaining: Vec<Range<usize>>,
 }
 
@@ -65,14 +65,14 @@ struct Row {
     rare: Vec<Entry>,
 }
 
-/// A value that is not zero, and where: for a row the dimension, for a dimension the vector.
+/// Non-zero value with its position: the dimension in a row, the vector in a dimension.
 #[derive(Clone, Copy)]
 struct Entry {
     position: u32,
     value: f32,
 }
 
-/// Where a dimension is in the index.
+/// Position of a dimension in the index.
 #[derive(Clone, Copy)]
 enum Place {
     Common(u32),
@@ -87,7 +87,10 @@ impl InvertedIndex {
         for (number, vector) in (0_u32..).zip(vectors) {
             let mut row = Row::default();
             for &(dimension, value) in vector.entries() {
-                #[expect(clippy::cast_possible_truncation, reason = "fewer digits are wanted")]
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    reason = "a cosine needs six digits, see `InvertedIndex`"
+                )]
                 let value = value as f32;
                 match places.get(&dimension) {
                     Some(&Place::Common(position)) => {
@@ -108,15 +111,16 @@ impl InvertedIndex {
         index
     }
 
-    /// Makes room for the dimensions that at least two vectors have. An embedder may use any `u32`, so they are
-    /// renumbered without gaps; the numbers do not show in the result.
+    /// Reserves space for the dimensions that at least two vectors have. An embedder may use any `u32`, so they are
+    /// renumbered without gaps; the numbers do not affect the result.
     fn reserve_dimensions(&mut self, vectors: &[SparseVector]) -> FxHashMap<u32, Place> {
         let mut entry_counts: FxHashMap<u32, usize> = FxHashMap::default();
         for (dimension, _) in vectors.iter().flat_map(SparseVector::entries) {
             *entry_counts.entry(*dimension).or_default() += 1;
         }
         let mut rare_entries = 0;
-        let number = |count: usize| u32::try_from(count).expect("there are no more places than dimensions");
+        let number =
+            |count: usize| u32::try_from(count).expect("there are no more positions than dimensions");
         let mut place = |entry_count: usize| {
             if entry_count >= vectors.len().div_ceil(COMMON_SHARE) {
                 self.common.push(vec![0.0; vectors.len()]);
@@ -132,8 +136,8 @@ impl InvertedIndex {
         places
     }
 
-    /// Adds to `cosines` the cosine between one vector and every later one. Vectors take their turns in order, so
-    /// that the one whose turn it is comes first in what is left of all its dimensions.
+    /// Adds to `cosines` the cosine between one vector and every later one. Vectors are processed in order, so
+    /// that the current one is the first in the remaining range of each of its dimensions.
     fn add_cosines_with_later(&mut self, vector: usize, cosines: &mut [f32]) {
         let later = vector + 1..cosines.len();
         for entry in &self.rows[vector].common {
@@ -178,7 +182,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn finds_exactly_the_pairs_that_comparing_all_finds(
+        fn agrees_with_comparing_all_pairs(
             entries in proptest::collection::vec(proptest::collection::vec((0_u32..12, -1.0..4.0_f64), 0..8), 0..20),
             threshold in 0.0..1.0_f64,
         ) {
@@ -188,7 +192,7 @@ mod tests {
             for left in 0..vectors.len() {
                 for right in left + 1..vectors.len() {
                     let cosine = cosine(&vectors[left], &vectors[right]);
-                    // Pairs right at the threshold may fall on either side by rounding.
+                    // Pairs at the threshold may fall on either side by rounding.
                     prop_assume!((cosine - threshold).abs() > 1e-6 && cosine.abs() > 1e-6 || cosine == 0.0);
                     if cosine > 0.0 && cosine >= threshold {
                         expected.push((left, right));

@@ -1,4 +1,4 @@
-//! Words that say nothing about what a module is for.
+//! Words that carry no information about the subject of a module.
 
 /// Whether a lower-case word is part of English grammar or of the Python language rather than of the subject.
 pub(crate) fn is_stop_word(word: &str) -> bool {
@@ -29,12 +29,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_list_is_sorted_and_free_of_repeats() {
+    fn list_is_sorted_without_duplicates() {
         assert!(STOP_WORDS.windows(2).all(|pair| pair[0] < pair[1]));
     }
 
     #[test]
-    fn grammar_is_noise_and_subjects_are_not() {
+    fn grammar_words_are_stop_words_and_subjects_are_not() {
         assert!(is_stop_word("the") && is_stop_word("self"));
         assert!(!is_stop_word("invoice"));
     }

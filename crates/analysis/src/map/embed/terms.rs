@@ -1,8 +1,8 @@
-//! From text to terms: words, the pieces of identifiers, and whole identifiers.
+//! Splitting of text into terms: words, the pieces of identifiers, and whole identifiers.
 
 use super::stop_words::is_stop_word;
 
-/// The words of a document: what lies between ASCII characters other than letters, digits and underscores.
+/// Words of a document, separated by ASCII characters other than letters, digits and underscores.
 ///
 /// Words are cut at bytes, which is fast; [`for_each_term`] cuts them again where other scripts have punctuation.
 pub(crate) fn words(document: &str) -> impl Iterator<Item = &str> {
@@ -42,7 +42,7 @@ fn is_word_character(character: char) -> bool {
     character.is_alphanumeric() || character == '_'
 }
 
-/// Splits at underscores and where the case says that a new word starts: `HTTPServer_v2` is HTTP, Server, v2.
+/// Splits at underscores and at case boundaries: `HTTPServer_v2` is HTTP, Server, v2.
 fn pieces(word: &str) -> impl Iterator<Item = &str> {
     word.split('_').flat_map(camel_case_pieces).filter(|piece| !piece.is_empty())
 }
@@ -59,8 +59,8 @@ fn camel_case_pieces(word: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the second piece starts: at a capital after a small letter or digit, or at the last capital of a run
-/// when a small letter follows it.
+/// Start of the second piece: a capital after a small letter or digit, or the last capital of a run when a small
+/// letter follows it.
 fn first_case_boundary(word: &str) -> usize {
     let mut characters = word.char_indices().peekable();
     let Some((_, mut previous)) = characters.next() else { return 0 };
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn is_at_home_outside_ascii() {
+    fn splits_words_outside_ascii() {
         check("größenÄnderung", &["größen", "änderung", "größen_änderung"]);
         check("наклад_ная", &["наклад", "ная", "наклад_ная"]);
         check("it’s “quoted”—twice", &["quoted", "twice"]);

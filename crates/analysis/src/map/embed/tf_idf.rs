@@ -1,4 +1,4 @@
-//! TF-IDF: terms weigh more the more often a document uses them and the fewer documents do.
+//! TF-IDF: a term weighs more the more often a document uses it and the fewer documents contain it.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::terms::{for_each_term, words};
 use super::{Embedder, SparseVector};
 
 /// The offline embedder. Sublinear term frequency `1 + ln(tf)`, smoothed inverse document frequency
-/// `1 + ln((1 + n) / (1 + df))`, length one: scikit-learn's `TfidfVectorizer(sublinear_tf=True)` with our terms.
+/// `1 + ln((1 + n) / (1 + df))`, length one: scikit-learn's `TfidfVectorizer(sublinear_tf=True)` with menace's terms.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TfIdf;
 
@@ -33,16 +33,16 @@ struct TermCount {
     count: u32,
 }
 
-/// Numbers terms by first appearance, which is independent of hash order.
+/// Terms numbered by first appearance, which is independent of hash order.
 #[derive(Default)]
 struct Vocabulary<'a> {
-    /// Code repeats its identifiers: each is taken apart once, and found again by one look-up.
+    /// Terms of each word. Code repeats its identifiers, so each is split once and then looked up.
     terms_of_word: FxHashMap<&'a str, Range<usize>>,
     /// The terms of all words, one after the other.
     word_terms: Vec<u32>,
     terms: FxHashMap<Box<str>, u32>,
     document_frequencies: Vec<u32>,
-    /// Scratch: how often the document at hand uses each term; all zero between documents.
+    /// Scratch: number of uses of each term in the current document; all zero between documents.
     counts: Vec<u32>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Vocabulary<'a> {
             .collect()
     }
 
-    /// Where the terms of a word are in `word_terms`.
+    /// Range of a word's terms in `word_terms`.
     fn terms_of(&mut self, word: &'a str) -> Range<usize> {
         if let Some(range) = self.terms_of_word.get(word) {
             return range.clone();

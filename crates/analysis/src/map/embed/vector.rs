@@ -7,8 +7,8 @@ pub struct SparseVector {
 }
 
 impl SparseVector {
-    /// Sorts the entries by dimension, sums repeated dimensions, drops what is zero or not finite, and scales
-    /// the rest to length one.
+    /// Sorts the entries by dimension, sums repeated dimensions, drops values that are zero or not finite, and
+    /// scales the rest to length one.
     pub fn new(entries: impl IntoIterator<Item = (u32, f64)>) -> Self {
         let mut entries: Vec<(u32, f64)> =
             entries.into_iter().filter(|(_, value)| value.is_finite() && *value != 0.0).collect();
@@ -24,7 +24,7 @@ impl SparseVector {
         Self { entries }
     }
 
-    /// The vector of a neural model.
+    /// Converts the dense vector of a neural model.
     pub fn from_dense(values: &[f32]) -> Self {
         Self::new((0..).zip(values).map(|(dimension, value)| (dimension, f64::from(*value))))
     }

@@ -1,15 +1,15 @@
-//! The whole of HDBSCAN in one call, and its last step: choosing the clusters that last longest.
+//! HDBSCAN in one call, and its last step: selection of the most stable clusters.
 
 use super::condensed_tree::{CondensedTree, ROOT};
 use super::dendrogram::Dendrogram;
 use super::reachability::{NearPair, mutually_reachable};
 
-/// What counts as dense.
+/// Definition of a dense region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DensityOptions {
-    /// The fewest points that make a cluster.
+    /// Smallest number of points in a cluster.
     pub(crate) minimum_cluster_size: usize,
-    /// How many points, itself included, must be near a point for it to be in a dense place.
+    /// Number of points, itself included, that must be near a point for it to be in a dense region.
     pub(crate) minimum_samples: usize,
     /// Points farther apart than this are unrelated, and their pairs are not listed. `None` if all are.
     pub(crate) farthest: Option<f64>,
@@ -29,10 +29,10 @@ pub(crate) fn hdbscan(
     tree.last_cluster_of.iter().map(|&cluster| chosen[cluster]).collect()
 }
 
-/// For each cluster, the chosen cluster that contains it.
+/// Chosen cluster that contains each cluster.
 ///
 /// From the leaves upwards, a cluster is kept if it is at least as stable as the best choice among the clusters
-/// inside it; from the root downwards, the first kept cluster takes all that is in it.
+/// inside it; from the root downwards, the first kept cluster takes all its descendants.
 fn chosen_clusters(tree: &CondensedTree) -> Vec<Option<usize>> {
     let count = tree.clusters.len();
     let mut stability_inside = vec![0.0; count];
@@ -112,16 +112,16 @@ mod tests {
     }
 
     #[test]
-    fn a_single_group_among_strangers_is_found_when_distance_is_bounded() {
+    fn single_cluster_among_noise_is_found_when_distance_is_bounded() {
         let points = [[0.0, 0.0], [0.1, 0.0], [0.0, 0.1], [50.0, 0.0], [0.0, 70.0]];
         let clusters = clusters(&points, &DensityOptions { farthest: Some(1.0), ..SMALL });
         assert!(clusters[0].is_some() && clusters[0] == clusters[1] && clusters[1] == clusters[2]);
         assert_eq!(clusters[3..], [None, None]);
     }
 
-    /// Where scikit-learn would give the point in the middle to either side, depending on the order of its input.
+    /// scikit-learn assigns the point in the middle to either side, depending on the order of its input.
     #[test]
-    fn a_point_midway_between_two_clusters_belongs_to_neither() {
+    fn point_midway_between_two_clusters_belongs_to_neither() {
         let points = [-4.0, -3.5, -3.0, 0.0, 3.0, 3.5, 4.0].map(|x| [x, 0.0]);
         let clusters = clusters(&points, &SMALL);
         assert!(clusters[0].is_some() && clusters[0] == clusters[2]);
@@ -140,7 +140,7 @@ mod tests {
     proptest! {
         /// On a small grid nearly all distances are tied.
         #[test]
-        fn the_order_of_the_points_does_not_show(
+        fn point_order_does_not_affect_the_clusters(
             points in proptest::collection::vec((0_i32..7, 0_i32..7), 0..50),
             rotation in 0_usize..50,
         ) {

@@ -1,29 +1,29 @@
 //! The dendrogram read from the top, where only splits into two sizeable parts count as splits.
 //!
-//! A part that is too small has merely fallen off its cluster. What remains is a small tree of clusters, each
+//! A part that is too small is only noise that leaves its cluster. The result is a small tree of clusters, each
 //! with the density at which it appears and the mass it keeps from then on.
 
 use super::dendrogram::Dendrogram;
 
-/// The cluster that holds everything. It is never a group itself: to group everything is to group nothing.
+/// Cluster that contains all points. It is never selected: a single group of everything carries no information.
 pub(crate) const ROOT: usize = 0;
 
-/// A zero distance would be an infinite density; equal documents are this dense instead.
+/// Lower bound of distances, so that equal documents do not have an infinite density.
 const SMALLEST_DISTANCE: f64 = 1e-3;
 
-/// Clusters, each after its parent, and where every point was last.
+/// Clusters, each after its parent, and the last cluster of every point.
 pub(crate) struct CondensedTree {
     pub(crate) clusters: Vec<Cluster>,
-    /// For each point the smallest cluster that held it.
+    /// Smallest cluster that contained each point.
     pub(crate) last_cluster_of: Vec<usize>,
 }
 
-/// A cluster between its appearance and its split.
+/// Cluster from the density at which it appears to the density at which it splits.
 pub(crate) struct Cluster {
     pub(crate) parent: usize,
     /// The density at which the cluster appears.
     birth: f64,
-    /// Excess of mass: for every point, for how much further growth of density it stayed.
+    /// Excess of mass: the sum over its points of the density range for which each stayed in the cluster.
     pub(crate) stability: f64,
 }
 
@@ -31,7 +31,7 @@ impl CondensedTree {
     /// Condenses to clusters of at least `minimum_size` points.
     ///
     /// `farthest` is the distance beyond which points are unrelated. With it, each tree of the forest is a cluster
-    /// that appeared at that distance. Without it, as in the paper, a tree is what was there before any density.
+    /// that appeared at that distance. Without it, as in the paper, each tree belongs to the root cluster.
     pub(crate) fn new(dendrogram: &Dendrogram, minimum_size: usize, farthest: Option<f64>) -> Self {
         let root = Cluster { parent: ROOT, birth: 0.0, stability: 0.0 };
         let last_cluster_of = vec![ROOT; dendrogram.point_count()];
@@ -39,16 +39,16 @@ impl CondensedTree {
         let tops = dendrogram.tops().iter().copied();
         let mut pending: Vec<(usize, usize)> = tops
             .filter(|&node| dendrogram.size(node) >= minimum_size)
-            .map(|node| (node, farthest.map_or(ROOT, |distance| tree.appear(ROOT, density(distance)))))
+            .map(|node| (node, farthest.map_or(ROOT, |distance| tree.add_cluster(ROOT, density(distance)))))
             .collect();
         while let Some((node, cluster)) = pending.pop() {
-            pending.extend(tree.take_apart(dendrogram, node, cluster, minimum_size));
+            pending.extend(tree.split_node(dendrogram, node, cluster, minimum_size));
         }
         tree
     }
 
-    /// Undoes the joins at the farthest distance within a node; returns the parts that are still clusters.
-    fn take_apart(
+    /// Splits a node at its farthest distance; returns the parts that are still clusters.
+    fn split_node(
         &mut self,
         dendrogram: &Dendrogram,
         node: usize,
@@ -71,12 +71,12 @@ impl CondensedTree {
         }
         let split = sizeable.into_iter().map(|part| {
             self.clusters[cluster].stability += growth * dendrogram.size(part) as f64;
-            (part, self.appear(cluster, density))
+            (part, self.add_cluster(cluster, density))
         });
         split.collect()
     }
 
-    fn appear(&mut self, parent: usize, birth: f64) -> usize {
+    fn add_cluster(&mut self, parent: usize, birth: f64) -> usize {
         self.clusters.push(Cluster { parent, birth, stability: 0.0 });
         self.clusters.len() - 1
     }

@@ -1,4 +1,4 @@
-//! Single linkage: the order in which growing distance joins points into fewer and fewer parts.
+//! Single linkage: the order in which points are joined into larger parts as the distance grows.
 
 use super::reachability::NearPair;
 
@@ -18,7 +18,7 @@ pub(crate) struct Join {
 }
 
 impl Dendrogram {
-    /// Joins along the pairs, nearest first (Kruskal's algorithm: the pairs that join anything are the minimum
+    /// Joins along the pairs, nearest first (Kruskal's algorithm: the pairs that join two parts are the minimum
     /// spanning forest).
     pub(crate) fn new(point_count: usize, mut pairs: Vec<NearPair>) -> Self {
         pairs.sort_by(|left, right| left.distance.total_cmp(&right.distance));
@@ -45,27 +45,27 @@ impl Dendrogram {
         self.point_count
     }
 
-    /// The nodes that are in no other node; together they hold all points.
+    /// Root nodes of the forest; together they contain all points.
     pub(crate) fn tops(&self) -> &[usize] {
         &self.tops
     }
 
-    /// How a node came to be; `None` for a point.
+    /// Join that created a node; `None` for a point.
     pub(crate) fn join(&self, node: usize) -> Option<&Join> {
         self.joins.get(node.checked_sub(self.point_count)?)
     }
 
-    /// How many points a node holds.
+    /// Number of points in a node.
     pub(crate) fn size(&self, node: usize) -> usize {
         self.join(node).map_or(1, |join| join.size)
     }
 
-    /// The points a node holds.
+    /// Points in a node.
     pub(crate) fn points(&self, node: usize) -> Vec<usize> {
         self.parts(node, 0.0)
     }
 
-    /// The nodes into which a node comes apart when joins at `distance` or farther are undone.
+    /// Nodes into which a node splits when joins at `distance` or farther are undone.
     pub(crate) fn parts(&self, node: usize, distance: f64) -> Vec<usize> {
         let mut parts = Vec::new();
         let mut pending = vec![node];
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn unconnected_points_are_trees_of_their_own() {
+    fn unconnected_points_are_separate_trees() {
         assert_eq!(Dendrogram::new(3, vec![pair(0, 2, 1.0)]).tops(), [1, 3]);
         assert!(Dendrogram::new(0, vec![]).tops().is_empty());
     }

@@ -3,11 +3,11 @@
 //! Campello, Moulavi and Sander, "Density-based clustering based on hierarchical density estimates" (2013), in
 //! the order of the paper: mutual reachability, single linkage, condensed tree, selection by stability.
 //!
-//! The paper works on the distances between all points. We take only the pairs that the threshold relates: the
-//! rest could do no more than join what the threshold keeps apart, and are most of the n²/2.
+//! The paper works on the distances between all points. This implementation takes only the pairs that the threshold
+//! relates: the others could only join what the threshold separates, and they are most of the n²/2.
 //!
-//! Mutual reachability is full of ties. As the paper asks, what comes apart at one distance comes apart at once,
-//! so that the clusters do not depend on the order of the points. (Other implementations break ties in the order
+//! Mutual reachability has many ties. As the paper requires, all joins at one distance are undone in one step, so
+//! that the clusters do not depend on the order of the points. (Other implementations break ties in the order
 //! of a spanning tree: scikit-learn's answer can change when its input is shuffled.)
 
 mod clusters;

@@ -1,4 +1,4 @@
-//! Mutual reachability: distances that also say how dense it is at both ends.
+//! Mutual reachability: distances that include the density at both ends.
 
 /// Two different points and their distance.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -9,7 +9,7 @@ pub(crate) struct NearPair {
 }
 
 /// Stretches every distance to the core distances of both points, so that a single stray point cannot bridge two
-/// dense regions. Pairs with a point that has too few others near it are dropped: it is in no dense place at all.
+/// dense regions. Pairs with a point that has too few others near it are dropped: it is not in a dense region.
 pub(crate) fn mutually_reachable(
     point_count: usize,
     pairs: &[NearPair],
@@ -23,7 +23,7 @@ pub(crate) fn mutually_reachable(
     stretched.filter(|pair| pair.distance.is_finite()).collect()
 }
 
-/// The distance of each point to its `minimum_samples`-th nearest, counting itself; infinite if so many are not
+/// Distance of each point to its `minimum_samples`-th nearest point, counting itself; infinite if fewer points are
 /// near it.
 fn core_distances(point_count: usize, pairs: &[NearPair], minimum_samples: usize) -> Vec<f64> {
     let others = minimum_samples.saturating_sub(1);
@@ -38,7 +38,7 @@ fn core_distances(point_count: usize, pairs: &[NearPair], minimum_samples: usize
     nearest.iter().map(|distances| distances.get(others - 1).copied().unwrap_or(f64::INFINITY)).collect()
 }
 
-/// Keeps the `limit` smallest distances, sorted. The limit is a handful, so insertion beats a heap.
+/// Keeps the `limit` smallest distances, sorted. The limit is small, so insertion is faster than a heap.
 fn insert_if_near(distances: &mut Vec<f64>, distance: f64, limit: usize) {
     let position = distances.partition_point(|&nearer| nearer <= distance);
     if position < limit {

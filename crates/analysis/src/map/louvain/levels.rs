@@ -1,4 +1,4 @@
-//! The loop around the two phases: move nodes, refine, aggregate, and again on the smaller graph.
+//! Main loop of Louvain: move nodes, refine, aggregate, and repeat on the smaller graph.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use crate::map::modularity::modularity;
 use crate::map::partition::Partition;
 use crate::map::random::SplitMix64;
 
-/// Further passes start from the last result and stop as soon as one finds nothing better; the limit bounds the
-/// time on graphs where every pass still finds a little.
+/// Largest number of passes. Each pass starts from the last result, and the first one without improvement ends the
+/// search; the limit bounds the time on graphs where every pass still improves a little.
 const MAXIMUM_PASSES: usize = 10;
 
 /// A pass that gains less than this has only rearranged ties.
@@ -44,8 +44,8 @@ fn pass(graph: &Graph, start: Partition, random: &mut SplitMix64) -> Partition {
         communities = moved_nodes(&level, &communities, random);
         let refined = refined(&level, &communities, random);
         if refined.community_count() == level.node_count() {
-            // Either every community is one node already, or ties kept the refinement from joining any two.
-            // Only in the second case can a community still be in pieces.
+            // Either every community is already one node, or ties prevented the refinement from joining any two.
+            // Only in the second case can a community still be disconnected.
             return node_in_level.merged_by(&communities).connected_parts(graph);
         }
         communities = refined.lifted(&communities);
@@ -61,8 +61,8 @@ mod tests {
     use super::*;
     use crate::map::fixtures::{any_graph, karate, les_miserables, planted_partition, two_triangles};
 
-    /// `networkx_best` is the best of twenty seeds of networkx 3.6.1's `louvain_communities`; ours has to come
-    /// within 0.01 with every seed.
+    /// `networkx_best` is the best of twenty seeds of networkx 3.6.1's `louvain_communities`; the result has to
+    /// be within 0.01 of it with every seed.
     fn check(graph: &Graph, networkx_best: f64) {
         for seed in 0..20 {
             let partition = louvain(graph, &mut SplitMix64::new(seed));
@@ -98,7 +98,7 @@ mod tests {
         }
 
         #[test]
-        fn is_repeatable_and_no_worse_than_one_community(graph in any_graph(), seed: u64) {
+        fn is_deterministic_and_no_worse_than_one_community(graph in any_graph(), seed: u64) {
             let partition = louvain(&graph, &mut SplitMix64::new(seed));
             prop_assert_eq!(&partition, &louvain(&graph, &mut SplitMix64::new(seed)));
             prop_assert!(modularity(&graph, &partition) >= -1e-9);

@@ -1,6 +1,6 @@
-//! The first phase: nodes move to the neighbouring community that gains most, until none wants to move.
+//! The first phase: nodes move to the neighbouring community that gains most, until no move gains.
 //!
-//! A queue holds the nodes whose surroundings changed, as in Leiden; Louvain's repeated sweeps visit every node
+//! A queue holds the nodes whose neighbourhood changed, as in Leiden; Louvain's repeated sweeps visit every node
 //! again to find the few that still move.
 
 use std::collections::VecDeque;
@@ -37,7 +37,7 @@ struct Moving<'a> {
     community_strengths: Vec<f64>,
     community_sizes: Vec<usize>,
     empty_communities: Vec<usize>,
-    /// Scratch: the weight between the node at hand and each community; all zero between visits.
+    /// Scratch: weight between the current node and each community; all zero between visits.
     weight_to: Vec<f64>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Moving<'a> {
         }
     }
 
-    /// The new community, if the node moved.
+    /// Moves a node; returns its new community, or `None` if it stays.
     fn move_to_best_community(&mut self, node: usize) -> Option<usize> {
         let source = self.labels[node];
         let strength = self.graph.strength(node);
@@ -99,9 +99,9 @@ impl<'a> Moving<'a> {
         for link in graph.links(node) {
             self.weight_to[self.labels[link.node]] = 0.0;
         }
-        // To be alone gains nothing and costs nothing.
-        let alone = self.empty_communities.last().copied();
-        alone.filter(|_| best_gain < 0.0).unwrap_or(best)
+        // A community of its own has a gain of zero.
+        let new_community = self.empty_communities.last().copied();
+        new_community.filter(|_| best_gain < 0.0).unwrap_or(best)
     }
 
     /// Modularity gained by putting the node, now in no community, into one; in units of edge weight.
@@ -119,7 +119,7 @@ mod tests {
     use crate::map::modularity::modularity;
 
     #[test]
-    fn a_settled_partition_stays() {
+    fn optimal_partition_is_unchanged() {
         let graph = two_triangles();
         let triangles = Partition::from_labels(&[0, 0, 0, 1, 1, 1]);
         assert_eq!(moved_nodes(&graph, &triangles, &mut SplitMix64::new(1)), triangles);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misplaced_node_may_leave_for_a_community_of_its_own() {
+    fn misplaced_node_may_move_to_a_new_community() {
         let start = Partition::from_labels(&[0; 6]);
         let moved = moved_nodes(&two_triangles(), &start, &mut SplitMix64::new(1));
         assert!(modularity(&two_triangles(), &moved) >= 0.0);

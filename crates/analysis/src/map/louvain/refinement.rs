@@ -1,8 +1,8 @@
 //! The second phase: inside each community, single nodes join well-connected neighbours.
 //!
-//! Moving nodes can leave a community in pieces: the node that held it together moves away. Rebuilding every
-//! community from single nodes along its own edges yields parts that are connected by construction. Leiden
-//! picks among the gaining parts at random; we take the best, since the passes around us already vary the order.
+//! Moving nodes can disconnect a community: the node that connected it moves away. Rebuilding every community from
+//! single nodes along its own edges yields parts that are connected by construction. Leiden picks among the parts
+//! with a gain at random; this implementation takes the best, since the outer passes already vary the order.
 
 use crate::map::graph::Graph;
 use crate::map::modularity::community_strengths;
@@ -29,7 +29,7 @@ struct Refinement<'a> {
     part_strengths: Vec<f64>,
     /// The weight between each part and the rest of its community.
     part_to_community: Vec<f64>,
-    /// Scratch: the weight between the node at hand and each part; all zero between visits.
+    /// Scratch: weight between the current node and each part; all zero between visits.
     weight_to: Vec<f64>,
 }
 
@@ -96,7 +96,7 @@ impl<'a> Refinement<'a> {
         self.part_to_community[part] += self.part_to_community[node] - 2.0 * self.weight_to[part];
     }
 
-    /// A part is well connected when it has at least the weight to the rest of its community that chance gives.
+    /// A part is well connected when its weight to the rest of its community is at least that expected by chance.
     fn is_well_connected(&self, part: usize, community: usize) -> bool {
         let strength = self.part_strengths[part];
         let rest = self.community_strengths[community] - strength;
@@ -116,8 +116,8 @@ mod tests {
     use crate::map::fixtures::{any_graph, two_triangles};
 
     #[test]
-    fn a_community_in_two_pieces_is_taken_apart() {
-        // Without their joining edge the triangles are two pieces of one community.
+    fn disconnected_community_is_split() {
+        // Without the edge between them, the triangles are two disconnected parts of one community.
         let graph = two_triangles();
         let apart = Graph::from_edges(6, graph.edges().filter(|edge| (edge.from, edge.to) != (2, 3)));
         let parts = refined(&apart, &Partition::from_labels(&[0; 6]), &mut SplitMix64::new(0));

@@ -58,7 +58,7 @@ pub(crate) fn read_mocks(path: &Path) -> anyhow::Result<Mocks> {
     let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
     let mocks = parse_mocks(&text).map_err(wrong)?;
     let directory = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
-    Ok(menace_net::prepare(mocks, &directory).map_err(|error| wrong(error.to_string()))?)
+    Ok(menace_netstack::prepare(mocks, &directory).map_err(|error| wrong(error.to_string()))?)
 }
 
 /// Every rule is read by itself, so that an error can say which one it is in.

@@ -1,5 +1,5 @@
-//! Ideas: what a model would look at when nothing else helps. They are no changes; they are remembered, and later questions
-//! show those that fit.
+//! Ideas of a model for failures that no proposal fixed. Ideas are not changes: they are stored as memories, and later
+//! prompts show the relevant ones.
 
 use super::count;
 use super::model::{Message, Model, ModelError, Request, Role};
@@ -9,11 +9,11 @@ use crate::secrets::scrubbed;
 
 const RULES: &str = "You advise engineers who improve Python code. Answer with at most five ideas, each on a line of its own \
 that begins with \"- \", names the function it is about as module:function, and says in one sentence what is wrong and what to do.";
-/// The most ideas of one answer, and the letters of one.
+/// Maximum number of ideas in one answer, and of characters in one idea.
 const MOST: usize = 5;
 const LONGEST: usize = 400;
 
-/// Asks for ideas about what still fails. Nothing is asked if it could exceed what is left.
+/// Asks a model for ideas about the remaining failures, unless the request could exceed the remaining budget.
 pub async fn ideas(
     model: &dyn Model,
     failing: &[String],
@@ -21,7 +21,8 @@ pub async fn ideas(
     left: &Left,
 ) -> Result<(Vec<String>, Cost), ModelError> {
     let nothing = Cost { money: Some(0.0), ..Cost::default() };
-    let question = format!("This still fails, and no change so far was better:\n{}", failing.join("\n"));
+    let question =
+        format!("These failures remain, and no proposal so far fixed them:\n{}", failing.join("\n"));
     let say = |role, text: &str| Message { role, content: scrubbed(text) };
     let messages = vec![say(Role::System, RULES), say(Role::User, &question)];
     let input = count::tokens_of(&messages);

@@ -1,4 +1,4 @@
-//! The endpoint, over HTTP: answers in parts, bounded in size and time, asked again when that can help.
+//! HTTP client of an `OpenAI`-compatible endpoint: streamed answers, bounded in size and time, with retries.
 
 use std::sync::{Mutex, Once};
 use std::time::{Duration, Instant};
@@ -13,52 +13,52 @@ use super::count;
 use super::model::{Model, ModelError, Reply, Request};
 use super::stream::{Parts, said};
 
-/// Where a model is asked.
+/// Address and limits of a model endpoint.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    /// Up to and with `/v1`.
+    /// Base URL, including `/v1`.
     pub base_url: String,
-    /// Who asks.
+    /// API key.
     pub key: Option<Secret>,
-    /// The model.
+    /// Name of the model.
     pub model: String,
-    /// All of the time for one answer, with every attempt.
+    /// Time limit of one answer, over all attempts.
     pub timeout: Duration,
-    /// Requests in a minute; 0 means no limit.
+    /// Requests per minute; 0 means unlimited.
     pub per_minute: u32,
 }
 
-/// A model behind HTTP.
+/// A model reached over HTTP.
 #[derive(Debug)]
 pub struct HttpModel {
     endpoint: Endpoint,
     client: Client,
-    /// When the next request may be sent.
+    /// Time at which the next request may be sent.
     next: Mutex<Option<Instant>>,
 }
 
-/// The first wait before it is asked again; each is twice as long as the one before.
+/// First retry delay; it doubles with each retry.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Bytes of an answer for each token that it may have, with what is around them in the stream.
+/// Maximum bytes of a response per allowed token, including the framing of the stream.
 const BYTES_PER_TOKEN: usize = 600;
 const LEAST_BYTES: usize = 1 << 20;
 
-/// Why one attempt failed.
+/// Failure of one attempt.
 enum Failure {
     Final(ModelError),
-    /// Asking again may help, after at least so long.
+    /// A transient failure, with the delay that the server asked for.
     Passing(String, Option<Duration>),
 }
 
 impl HttpModel {
-    /// A model at an endpoint.
+    /// Creates the client of an endpoint.
     pub fn new(endpoint: Endpoint) -> Result<Self, ModelError> {
         let client = client()?;
         Ok(Self { endpoint, client, next: Mutex::new(None) })
     }
 
-    /// Waits until another request may be sent.
+    /// Waits for the rate limit.
     async fn turn(&self) {
         let Some(apart) = Duration::from_mins(1).checked_div(self.endpoint.per_minute) else { return };
         let at = {
@@ -96,7 +96,7 @@ impl HttpModel {
                 Ok(parts) => return Ok(parts),
                 Err(Failure::Final(error)) => return Err(error),
                 Err(Failure::Passing(problem, asked)) => {
-                    tracing::debug!("asking {} again: {problem}", self.endpoint.model);
+                    tracing::debug!("retrying request to {}: {problem}", self.endpoint.model);
                     if let Ok(mut last) = last.lock() {
                         *last = Some(problem);
                     }
@@ -152,18 +152,18 @@ impl Model for HttpModel {
     }
 }
 
-/// A client for HTTP and HTTPS.
+/// Creates a client for HTTP and HTTPS.
 pub(crate) fn client() -> Result<Client, ModelError> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
-        // It is there already if somebody else in this process uses TLS.
+        // Installing fails if another part of this process has installed a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let build = Client::builder().connect_timeout(Duration::from_secs(10)).build();
     build.map_err(|error| ModelError::Garbled { problem: described(&error) })
 }
 
-/// Reads all of an answer.
+/// Reads a whole answer.
 async fn read(mut response: Response, is_whole: bool, most: usize) -> Result<Parts, Failure> {
     let mut parts = Parts::default();
     let mut whole = Vec::new();
@@ -211,12 +211,12 @@ async fn accepted(mut response: Response) -> Result<Response, Failure> {
     })
 }
 
-/// What is wrong, without the address: it may hold a password.
+/// Error message without the URL, which may contain a password.
 pub(super) fn described(error: &reqwest::Error) -> String {
     let mut text = match error {
-        error if error.is_connect() => "nobody answers there".to_owned(),
-        error if error.is_timeout() => "it takes too long".to_owned(),
-        _ => "the connection broke".to_owned(),
+        error if error.is_connect() => "failed to connect".to_owned(),
+        error if error.is_timeout() => "timed out".to_owned(),
+        _ => "connection failed".to_owned(),
     };
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {

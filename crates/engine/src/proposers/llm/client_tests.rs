@@ -18,7 +18,7 @@ const BROKEN: &str = "HTTP/1.1 500 Internal Server Error\r\nConnection: close\r\
 const WRONG: &str =
     "HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n{\"error\": {\"message\": \"no such model\"}}";
 
-/// Answers with these texts in turn, and with the last for ever: where, and how often it was asked.
+/// Server that answers with these texts in turn and then repeats the last; returns its address and its request counter.
 fn server(answers: Vec<&'static str>) -> (String, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -29,7 +29,7 @@ fn server(answers: Vec<&'static str>) -> (String, Arc<AtomicUsize>) {
             let number = count.fetch_add(1, Ordering::SeqCst);
             take_request(&stream);
             let mut stream = stream;
-            // A client that has gone is no matter here.
+            // The client may have closed the connection.
             let _ = stream.write_all(answers.get(number).or(answers.last()).unwrap().as_bytes());
         }
     });
@@ -61,7 +61,7 @@ fn request() -> Request {
 }
 
 #[tokio::test]
-async fn who_is_busy_is_asked_again_and_who_says_no_is_not() {
+async fn transient_errors_are_retried_and_refusals_are_not() {
     let (address, asked) = server(vec![BUSY, BROKEN, ANSWER]);
     let model = HttpModel::new(endpoint(address, Duration::from_secs(20), 0)).unwrap();
     let reply = model.ask(&request()).await.unwrap();
@@ -78,7 +78,7 @@ async fn who_is_busy_is_asked_again_and_who_says_no_is_not() {
 }
 
 #[tokio::test]
-async fn all_attempts_share_one_deadline_and_the_last_problem_is_said() {
+async fn all_attempts_share_one_deadline_and_the_error_has_the_last_problem() {
     let (address, asked) = server(vec![BROKEN]);
     let model = HttpModel::new(endpoint(address, Duration::from_millis(900), 0)).unwrap();
     let began = Instant::now();
@@ -91,7 +91,7 @@ async fn all_attempts_share_one_deadline_and_the_last_problem_is_said() {
 }
 
 #[tokio::test]
-async fn requests_are_as_far_apart_as_was_asked() {
+async fn requests_respect_the_rate_limit() {
     let (address, _) = server(vec![ANSWER]);
     let model = HttpModel::new(endpoint(address, Duration::from_secs(20), 300)).unwrap();
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! Tokens, counted here where an endpoint does not say how many there were, and before it is asked.
+//! Token counts, for requests before they are sent and for answers without usage from the endpoint.
 
 use std::sync::LazyLock;
 
@@ -6,12 +6,12 @@ use tiktoken_rs::CoreBPE;
 
 use super::model::Message;
 
-/// The vocabulary of `OpenAI`'s newer models. That of others differs somewhat, which is said wherever it counts.
+/// Vocabulary of `OpenAI`'s newer models. Other models differ somewhat, so these counts are estimates.
 static VOCABULARY: LazyLock<Option<CoreBPE>> = LazyLock::new(|| tiktoken_rs::o200k_base().ok());
-/// What a message costs beside its text.
+/// Tokens of a message in addition to its text.
 const PER_MESSAGE: u64 = 4;
 
-/// Tokens of a text.
+/// Number of tokens of a text.
 pub(super) fn tokens(text: &str) -> u64 {
     match &*VOCABULARY {
         Some(vocabulary) => vocabulary.encode_ordinary(text).len() as u64,
@@ -20,7 +20,7 @@ pub(super) fn tokens(text: &str) -> u64 {
     }
 }
 
-/// Tokens of a question.
+/// Number of tokens of a request.
 pub(super) fn tokens_of(messages: &[Message]) -> u64 {
     messages.iter().map(|message| tokens(&message.content) + PER_MESSAGE).sum()
 }
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tokens_are_fewer_than_bytes_and_not_none() {
+    fn token_count_is_plausible() {
         let text = "def total(prices):\n    return sum(prices) / len(prices)\n";
         let count = tokens(text);
         assert!(count > 8 && count < 30, "{count}");

@@ -1,4 +1,4 @@
-//! Vectors of texts, from the same kind of endpoint.
+//! Embeddings of texts from an `OpenAI`-compatible endpoint.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::model::ModelError;
 use super::stream::said;
 use crate::memory::{Embed, EmbedError};
 
-/// A model that turns texts into vectors.
+/// An embedding model reached over HTTP.
 #[derive(Debug)]
 pub struct HttpEmbedder {
     endpoint: Endpoint,
@@ -29,12 +29,12 @@ struct Vector {
     embedding: Vec<f32>,
 }
 
-/// Bytes of the longest answer.
+/// Maximum bytes of a response.
 const MOST: usize = 16 << 20;
 const WITHIN: Duration = Duration::from_secs(30);
 
 impl HttpEmbedder {
-    /// At an endpoint.
+    /// Creates the client of an endpoint.
     pub fn new(endpoint: Endpoint) -> Result<Self, ModelError> {
         Ok(Self { endpoint, client: client()? })
     }
@@ -78,7 +78,7 @@ impl Embed for HttpEmbedder {
         let asked = |problem: String| EmbedError::Asked { embedder: self.endpoint.model.clone(), problem };
         match tokio::time::timeout(WITHIN, self.vectors(texts)).await {
             Ok(found) => found.map_err(asked),
-            Err(_) => Err(asked(format!("it takes more than {} s", WITHIN.as_secs()))),
+            Err(_) => Err(asked(format!("timed out after {} s", WITHIN.as_secs()))),
         }
     }
 }

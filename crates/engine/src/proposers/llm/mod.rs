@@ -1,4 +1,4 @@
-//! A language model that proposes changes: any endpoint that speaks as `OpenAI`'s does.
+//! Proposer backed by a language model at any `OpenAI`-compatible endpoint.
 
 mod brainstorm;
 mod client;

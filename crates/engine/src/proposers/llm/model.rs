@@ -1,4 +1,4 @@
-//! What a model is asked and what it answers.
+//! Requests to language models and their answers.
 
 use std::time::Duration;
 
@@ -6,33 +6,33 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Who says something.
+/// Author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Rules.
+    /// Instructions.
     System,
-    /// Questions.
+    /// The request.
     User,
-    /// Answers.
+    /// The model.
     Assistant,
 }
 
-/// Something that is said.
+/// A message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
-    /// By whom.
+    /// Author.
     pub role: Role,
     /// The text.
     pub content: String,
 }
 
-/// A question.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Request {
-    /// What was said so far.
+    /// Conversation so far.
     pub messages: Vec<Message>,
-    /// The longest answer.
+    /// Maximum length of the answer.
     pub max_tokens: u64,
 }
 
@@ -41,56 +41,56 @@ pub struct Request {
 pub struct Reply {
     /// The text.
     pub text: String,
-    /// Tokens of the question.
+    /// Tokens of the request.
     pub input_tokens: u64,
     /// Tokens of the answer.
     pub output_tokens: u64,
-    /// Whether the endpoint counted them. Otherwise they were counted here, with another model's vocabulary.
+    /// Whether the endpoint counted the tokens. Otherwise they are an estimate with the vocabulary of another model.
     pub is_counted_there: bool,
-    /// Whether it was longer than it may be, so that its end is missing.
+    /// Whether the answer was cut off at `max_tokens`.
     #[serde(default)]
     pub is_cut: bool,
 }
 
-/// Why there is no answer.
+/// Failure of a request to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Error, Serialize, Deserialize)]
 #[serde(tag = "error", rename_all = "snake_case")]
 pub enum ModelError {
-    /// It is of no use to ask again.
+    /// The endpoint refused the request; a retry would fail too.
     #[error("the model's endpoint answered {status}: {message}")]
     Refused {
-        /// What HTTP says.
+        /// HTTP status.
         status: u16,
-        /// What the endpoint says.
+        /// Message of the endpoint.
         message: String,
     },
-    /// All of the time went by.
+    /// The time limit was reached.
     #[error("no answer within {} s{}", .within.as_secs(), after(.last.as_ref()))]
     Late {
-        /// All of the time.
+        /// Time limit.
         within: Duration,
-        /// What went wrong before.
+        /// Error of the last attempt.
         last: Option<String>,
     },
-    /// More than can be an answer.
+    /// The response exceeds the size limit.
     #[error("the answer has more than {most} bytes")]
     TooLong {
-        /// The most.
+        /// Size limit in bytes.
         most: usize,
     },
-    /// What came is no answer.
-    #[error("what the endpoint sent is no answer: {problem}")]
+    /// The response is malformed.
+    #[error("malformed response of the endpoint: {problem}")]
     Garbled {
-        /// What is wrong with it.
+        /// Description of the defect.
         problem: String,
     },
-    /// Answers come from a file, and it has none for this question.
-    #[error("this question is not in the recording")]
+    /// The recording that is replayed has no answer to this request.
+    #[error("no recorded answer to this request")]
     NotRecorded,
-    /// The recording cannot be written.
-    #[error("failed to record an answer: {problem}")]
+    /// The recording could not be read or written.
+    #[error("failed to read or write the recording of answers: {problem}")]
     Recording {
-        /// Why.
+        /// Path and error.
         problem: String,
     },
 }
@@ -100,17 +100,17 @@ fn after(last: Option<&String>) -> String {
 }
 
 impl ModelError {
-    /// Whether any other question would end the same way, so that there is no use in asking one.
+    /// Whether every other request would fail in the same way.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused { status: 401..=404, .. } | Self::Recording { .. })
     }
 }
 
-/// Somebody who answers.
+/// A language model.
 #[async_trait]
 pub trait Model: Send + Sync {
-    /// What it is called.
+    /// Name of the model.
     fn name(&self) -> &str;
-    /// Asks it.
+    /// Sends a request and returns the answer.
     async fn ask(&self, request: &Request) -> Result<Reply, ModelError>;
 }

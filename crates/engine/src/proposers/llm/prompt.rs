@@ -1,4 +1,4 @@
-//! What a model is told about a section: what was seen and measured there, its code, and what was tried before.
+//! Prompts: the cause, the metrics and code of a section, and earlier rejected attempts.
 
 use std::collections::BTreeMap;
 
@@ -12,27 +12,27 @@ use crate::source::Source;
 use crate::syntax::{Ranged, Stmt};
 use crate::transforms::Cause;
 
-/// How an answer has to look.
+/// Required format of answers.
 const RULES: &str = "You change Python code. Answer with SEARCH/REPLACE blocks and nothing else. Each block is\n\
-PATH\n<<<<<<< SEARCH\nlines that are in the file, exactly as they are\n=======\nlines that take their place\n>>>>>>> REPLACE\n\
+PATH\n<<<<<<< SEARCH\nlines that are in the file, exactly as they are\n=======\nreplacement lines\n>>>>>>> REPLACE\n\
 A unified diff is accepted too. Change only the file that is shown. Lines that show ******** are hidden: leave them alone.";
 
-/// What is measured of a module.
+/// Metrics of a module over the last cycles.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
-    /// Metrics now, and in the cycle before.
+    /// Current value of each metric, and its value in the previous cycle.
     pub metrics: BTreeMap<String, (f64, Option<f64>)>,
-    /// How ROI changed from cycle to cycle, the newest last.
+    /// Changes of ROI from cycle to cycle, the newest last.
     pub roi_deltas: Vec<f64>,
 }
 
-/// A metric that falls by less is as it was.
+/// Smallest decrease of a metric that counts as a decrease.
 const LITTLE: f64 = 0.005;
-/// An efficiency below this is poor.
+/// Efficiency below which the prompt is about efficiency.
 const POOR: f64 = 0.5;
 
 impl Standing {
-    /// The name of what a prompt has to be about.
+    /// Topic of the prompt: the metric that decreased, or `roi` if ROI stalled.
     pub fn fell(&self) -> Option<&'static str> {
         let fell = |name: &str| {
             self.metrics
@@ -51,29 +51,29 @@ impl Standing {
     }
 }
 
-/// How prompts are worded.
+/// Settings from which prompts are built.
 #[derive(Debug)]
 pub struct Wording {
-    /// Texts.
+    /// Prompt templates.
     pub templates: Template,
-    /// Letters of the longest prompt.
+    /// Maximum length of a prompt, in characters.
     pub max_length: Option<usize>,
-    /// The text of the background, instead of ours: `{path}`, `{description}`, `{context}` and `{func}` are replaced.
+    /// Custom background text; `{path}`, `{description}`, `{context}` and `{func}` are replaced.
     pub background: Option<String>,
-    /// In front of everything.
+    /// Text at the start of every prompt.
     pub prefix: String,
-    /// Files of the repository, as many as are shown.
+    /// Files of the repository that the prompt lists.
     pub layout: Vec<String>,
-    /// The version of Python.
+    /// Python version.
     pub python: String,
-    /// How the tests of the repository are run.
+    /// Test command of the repository.
     pub testing: String,
-    /// What is measured of modules, by path.
+    /// Metrics of modules, by path.
     pub standings: BTreeMap<String, Standing>,
 }
 
 impl Wording {
-    /// What is said to the model. `memories` are what helped before.
+    /// Messages of a request. `memories` are lessons from earlier runs.
     pub(super) fn messages(
         &self,
         question: &Question<'_>,
@@ -138,7 +138,7 @@ impl Wording {
         self.templates.render(&name, &values)
     }
 
-    /// The block with labelled parts that says where all this is.
+    /// Background block with labelled parts: layout, environment, tests and code.
     fn background_of(&self, question: &Question<'_>, snippet: &str) -> String {
         let function = question.reason.section.split_once(':').map_or("", |(_, name)| name);
         if let Some(template) = &self.background {
@@ -157,7 +157,7 @@ impl Wording {
             ("Repository layout", self.layout.join("\n")),
             ("Environment", self.python.clone()),
             ("Metadata", format!("section: {}", question.reason.section)),
-            ("Version control", "menace commits what is accepted".into()),
+            ("Version control", "menace commits accepted changes".into()),
             ("Testing", self.testing.clone()),
             ("Snippet context", format!("`{}`\n{snippet}", question.path)),
         ];
@@ -165,7 +165,7 @@ impl Wording {
     }
 }
 
-/// Modules that a file imports.
+/// Names of the modules that a file imports.
 fn imports(text: &str) -> Vec<String> {
     let Some(source) = Source::parse(text) else { return Vec::new() };
     let mut found: Vec<String> = source
@@ -182,7 +182,7 @@ fn imports(text: &str) -> Vec<String> {
     found
 }
 
-/// The statements of the module that matter: imports, the one with the section, and the one with the line where it fails.
+/// Relevant statements of the module: imports, assignments, the section, and the statement with the failing line.
 fn snippet(question: &Question<'_>) -> String {
     let Some(source) = Source::parse(question.text) else { return question.text.to_owned() };
     let name = question.reason.section.split_once(':').map_or("", |(_, name)| name);
@@ -207,7 +207,7 @@ fn snippet(question: &Question<'_>) -> String {
     if section == "<module>" { question.text.to_owned() } else { parts.join("\n") }
 }
 
-/// The call that shows it, and the line in which it fails.
+/// Text of the failing call, and the failing line with its number.
 fn shown(question: &Question<'_>) -> (Option<String>, Option<(u32, String)>) {
     let Cause::Failure(failed) = question.cause else { return (None, None) };
     let arguments: Vec<String> =
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prompt_has_what_was_seen_the_section_alone_and_no_secret() {
+    fn a_prompt_has_the_cause_and_only_its_section_and_no_secret() {
         let text = prompt(&wording(None), &[]);
         assert!(text.starts_with("[internal]\n"));
         for part in [
@@ -285,7 +285,7 @@ mod tests {
             "return sum(prices) / len(prices)",
             "API_KEY = '********'",
             "a guard helped in cart:total",
-            "It happens in line 8 of cart.py",
+            "Failing line 8 of cart.py",
         ] {
             assert!(text.contains(part), "{part}\n{text}");
         }
@@ -293,26 +293,26 @@ mod tests {
     }
 
     #[test]
-    fn the_next_attempt_sees_what_was_wrong_with_the_last() {
+    fn a_prompt_shows_why_earlier_attempts_were_rejected() {
         let attempt = Attempt {
             proposal: None,
             diff: "-    return sum(prices)".into(),
-            problem: "no call is worse: cart:mean".into(),
+            problem: "regressions: cart:mean".into(),
         };
         let text = prompt(&wording(None), &[attempt]);
-        assert!(text.contains("### Attempt 1") && text.contains("no call is worse"), "{text}");
+        assert!(text.contains("### Attempt 1") && text.contains("regressions: cart:mean"), "{text}");
         assert!(text.contains("-    return sum(prices)"));
     }
 
     #[test]
-    fn a_prompt_is_no_longer_than_it_may_be() {
+    fn a_prompt_respects_the_maximum_length() {
         for most in [10, 500, 1500] {
             assert!(prompt(&wording(Some(most)), &[]).chars().count() <= most);
         }
     }
 
     #[test]
-    fn what_fell_is_what_a_prompt_is_about() {
+    fn the_metric_that_decreased_selects_the_topic() {
         let standing = |name: &str, now: f64, before: Option<f64>| Standing {
             metrics: BTreeMap::from([(name.to_owned(), (now, before))]),
             roi_deltas: Vec::new(),

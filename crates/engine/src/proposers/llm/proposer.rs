@@ -1,4 +1,4 @@
-//! A model as one who proposes changes.
+//! Proposer that asks a language model.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,17 +17,17 @@ use crate::secrets::MASK;
 use crate::transforms::{Cause, Gain};
 use crate::workbench::EngineError;
 
-/// What a model costs.
+/// Price of a model, and the limit of its answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pricing {
-    /// Nothing if nobody knows.
+    /// Prices of its tokens; `None` if unknown.
     pub price: Option<ModelPrice>,
-    /// The longest answer.
+    /// Maximum tokens of an answer.
     pub max_tokens: u64,
 }
 
 impl Pricing {
-    /// How long an answer to a question of so many tokens may be, or why it is not asked.
+    /// Maximum tokens of an answer to a request of `input` tokens, or the reason why the request exceeds the budget.
     pub(super) fn allowed(&self, model: &str, input: u64, left: &Left) -> Result<u64, String> {
         let mut most = self.max_tokens;
         if let Some(tokens) = left.tokens {
@@ -36,21 +36,21 @@ impl Pricing {
         if let Some(money) = left.money {
             let Some(price) = self.price else {
                 return Err(format!(
-                    "the price of {model} is unknown, so that --max-cost cannot hold (SANDBOX_MODEL_PRICES says it)"
+                    "--max-cost cannot be enforced: the price of {model} is unknown (set it in SANDBOX_MODEL_PRICES)"
                 ));
             };
-            // As long an answer as there is money for.
+            // Halve the answer until the budget can pay for it.
             while most > 0 && price.of(input, most) > money {
                 most /= 2;
             }
         }
         if most < SHORTEST_ANSWER.min(self.max_tokens) {
-            return Err(format!("a question of {input} tokens and its answer could exceed the budget"));
+            return Err(format!("a request of {input} tokens and its answer could exceed the budget"));
         }
         Ok(most)
     }
 
-    /// What an exchange cost.
+    /// Cost of a request and its answer.
     pub(super) fn cost(&self, reply: &Reply, seconds: f64) -> Cost {
         Cost {
             seconds,
@@ -61,24 +61,24 @@ impl Pricing {
     }
 }
 
-/// An answer that may not be longer than this is none.
+/// Minimum useful length of an answer, in tokens.
 const SHORTEST_ANSWER: u64 = 256;
-/// Memories that are shown.
+/// Number of memories in a prompt.
 const MEMORIES: usize = 3;
 
-/// A model that is asked for changes.
+/// Proposer that asks a language model.
 pub struct Llm {
     model: Box<dyn Model>,
     wording: Wording,
     pricing: Pricing,
     retries: usize,
     recall: Option<Box<dyn Recall>>,
-    /// It said something that it would say to every question.
+    /// Set after an error that every other request would meet too.
     is_off: AtomicBool,
 }
 
 impl Llm {
-    /// A model. `retries` says how often it may be asked again about one thing.
+    /// Creates the proposer. `retries` is the maximum number of follow-up requests per cause.
     pub fn new(
         model: Box<dyn Model>,
         wording: Wording,
@@ -101,7 +101,9 @@ impl Llm {
             .iter()
             .any(|(path, text)| text.matches(MASK).count() > before[path].matches(MASK).count())
         {
-            return Err(format!("the answer writes {MASK} into the file, which stands for a hidden secret"));
+            return Err(format!(
+                "the answer writes {MASK} into the file, which is the placeholder of a hidden secret"
+            ));
         }
         let meant = Meant {
             proposer: format!("llm:{}", self.model.name()),
@@ -117,7 +119,7 @@ impl Llm {
     }
 }
 
-/// What the model says about its change: the first line of prose, or that it said nothing.
+/// The model's explanation of its change: the first line of prose before the edits.
 fn why(text: &str) -> String {
     let is_prose = |line: &&str| {
         let first = line.chars().next();
@@ -126,7 +128,7 @@ fn why(text: &str) -> String {
     let before = text.split("<<<<<<<").next().unwrap_or_default();
     let said = before.lines().map(str::trim).find(is_prose);
     said.map_or_else(
-        || "A model's change; it gave no reason.".into(),
+        || "Change by a model, without an explanation.".into(),
         |line| line.chars().take(200).collect(),
     )
 }
@@ -197,7 +199,7 @@ mod tests {
     use super::*;
     use crate::causes::Reason;
 
-    /// Says the same to everything.
+    /// Gives the same answer to every request.
     struct Says(Result<&'static str, ModelError>);
 
     #[async_trait]
@@ -253,7 +255,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_could_exceed_the_budget_is_not_asked() {
+    async fn a_request_that_could_exceed_the_budget_is_not_sent() {
         let price = Some(ModelPrice { input: 1.0, output: 1.0 });
         let few = Left { tokens: Some(300), money: None };
         let answer = asked(&llm(Ok(GOOD), price), few).await;
@@ -262,13 +264,13 @@ mod tests {
         assert!(asked(&llm(Ok(GOOD), price), poor).await.problem.unwrap().contains("budget"));
         let unknown = Left { tokens: None, money: Some(1.0) };
         assert!(asked(&llm(Ok(GOOD), None), unknown).await.problem.unwrap().contains("unknown"));
-        // An answer is only as long as there is money for.
+        // The maximum length of the answer is what the budget can pay for.
         let enough = Left { tokens: Some(2000), money: Some(0.001) };
         assert!(asked(&llm(Ok(GOOD), price), enough).await.cost.tokens <= 1100);
     }
 
     #[tokio::test]
-    async fn what_is_no_change_is_a_problem_and_a_final_error_ends_it() {
+    async fn an_answer_without_a_change_is_a_problem_and_a_final_error_disables_the_model() {
         let prose = asked(&llm(Ok("I cannot help with that."), None), Left::default()).await;
         assert!(prose.proposals.is_empty() && prose.problem.is_some() && !prose.is_over);
         let hidden =

@@ -1,5 +1,4 @@
-//! What a model was asked and what it answered, in a file: so that a run goes on after any end with the answers that it had, and
-//! tests need no model.
+//! Recording of requests and answers in a file, so that a resumed run reuses the answers it had and tests need no model.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::Write as _;
@@ -11,24 +10,25 @@ use serde::{Deserialize, Serialize};
 
 use super::model::{Model, ModelError, Reply, Request};
 
-/// A line of the file.
+/// One line of the recording.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
-    /// Of the model and the question.
+    /// Hash of the model and the request.
     key: String,
     model: String,
     request: Request,
     reply: Result<Reply, ModelError>,
 }
 
-/// Answers that are known.
+/// Recorded answers.
 #[derive(Debug, Default)]
 pub struct Recording {
     answers: HashMap<String, VecDeque<Result<Reply, ModelError>>>,
 }
 
 impl Recording {
-    /// What a file has; nothing if there is none. A last line without an end was being written when its process died.
+    /// Reads a recording; a missing file is an empty one. An incomplete last line was being written when the process
+    /// died and is ignored.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let wrong =
             |problem: String| ModelError::Recording { problem: format!("{}: {problem}", path.display()) };
@@ -53,9 +53,9 @@ impl Recording {
     }
 }
 
-/// A model whose answers are written down. What is known is not asked again.
+/// A model whose answers are recorded. Requests with a recorded answer are not sent.
 pub struct Recorded {
-    /// Nobody, if only what is known is answered.
+    /// `None` for a replay of recorded answers.
     inner: Option<Box<dyn Model>>,
     name: String,
     known: Mutex<Recording>,
@@ -63,13 +63,13 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// A model; what is known goes first, and what is not is added to all of the files.
+    /// Records the answers of a model. Known answers are used first; new ones are appended to all files.
     pub fn new(inner: Box<dyn Model>, known: Recording, files: Vec<PathBuf>) -> Self {
         let name = inner.name().to_owned();
         Self { inner: Some(inner), name, known: Mutex::new(known), files }
     }
 
-    /// Only what is known.
+    /// Replays recorded answers only.
     pub fn replay(name: &str, known: Recording) -> Self {
         Self { inner: None, name: name.to_owned(), known: Mutex::new(known), files: Vec::new() }
     }
@@ -96,7 +96,7 @@ impl Recorded {
     }
 }
 
-/// Adds a line, after cutting off one that was never finished.
+/// Appends a line, after truncating an incomplete one.
 fn append(path: &Path, line: &str) -> std::io::Result<()> {
     let mut file = std::fs::OpenOptions::new().create(true).append(true).read(true).open(path)?;
     let text = std::fs::read(path)?;
@@ -144,7 +144,7 @@ mod tests {
     use super::super::model::{Message, Role};
     use super::*;
 
-    /// Counts how often it is asked.
+    /// Counts its requests.
     struct Counting(AtomicU64);
 
     #[async_trait]
@@ -166,14 +166,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_asked_is_not_asked_again_and_the_rest_is() {
+    async fn recorded_requests_are_not_sent_again_and_new_ones_are() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("answers.jsonl");
         let model = || Box::new(Counting(AtomicU64::new(0)));
         let first = Recorded::new(model(), Recording::read(&file).unwrap(), vec![file.clone()]);
         assert_eq!(first.ask(&question("a")).await.unwrap().text, "answer 0");
         assert_eq!(first.ask(&question("a")).await.unwrap().text, "answer 1");
-        // Its process dies in the middle of a line.
+        // The process dies in the middle of a line.
         let mut text = std::fs::read_to_string(&file).unwrap();
         text.push_str("{\"key\": \"ab");
         std::fs::write(&file, &text).unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_foreign_file_is_an_error_and_none_is_nothing() {
+    fn a_malformed_recording_is_an_error_and_a_missing_one_is_empty() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("answers.jsonl");
         assert!(Recording::read(&file).unwrap().answers.is_empty());

@@ -1,24 +1,24 @@
-//! An answer that comes in parts, as server-sent events. There are crates for this; here every part is bounded before it is
-//! looked at, since an endpoint may send without end.
+//! Reader of a streamed answer (server-sent events). There are crates for this; here the size is checked before anything is
+//! parsed, because an endpoint may send without end.
 
 use serde::Deserialize;
 
 use super::model::ModelError;
 
-/// What came so far.
+/// Answer received so far.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    /// A line that has not ended yet.
+    /// Bytes of an incomplete line.
     open: Vec<u8>,
     received: usize,
     pub(super) text: String,
     pub(super) usage: Option<Usage>,
     pub(super) is_done: bool,
-    /// It was longer than it may be.
+    /// Whether the answer was cut off at `max_tokens`.
     pub(super) is_cut: bool,
 }
 
-/// Tokens, as the endpoint counted them.
+/// Token counts of the endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub(super) struct Usage {
     pub(super) prompt_tokens: u64,
@@ -35,9 +35,9 @@ struct Chunk {
 
 #[derive(Deserialize)]
 struct Choice {
-    /// A part of an answer that comes in parts.
+    /// Part of a streamed answer.
     delta: Option<Said>,
-    /// All of one that does not.
+    /// Whole answer, if it is not streamed.
     message: Option<Said>,
     finish_reason: Option<String>,
 }
@@ -48,7 +48,7 @@ struct Said {
 }
 
 impl Parts {
-    /// Takes bytes as they come.
+    /// Adds received bytes.
     pub(super) fn take(&mut self, bytes: &[u8], most: usize) -> Result<(), ModelError> {
         self.received += bytes.len();
         if self.received > most {
@@ -65,7 +65,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Nothing more comes.
+    /// Ends the stream.
     pub(super) fn end(&mut self) -> Result<(), ModelError> {
         let line = std::mem::take(&mut self.open);
         self.line(&line)
@@ -85,7 +85,7 @@ impl Parts {
         Ok(())
     }
 
-    /// A part, or all of an answer, as JSON.
+    /// Adds a chunk or a whole answer, as JSON.
     pub(super) fn json(&mut self, data: &[u8]) -> Result<(), ModelError> {
         let chunk: Chunk = serde_json::from_slice(data)
             .map_err(|error| ModelError::Garbled { problem: error.to_string() })?;
@@ -102,7 +102,7 @@ impl Parts {
     }
 }
 
-/// What an error of an endpoint says, in a line.
+/// Message of an error object of the endpoint.
 pub(super) fn said(error: &serde_json::Value) -> String {
     let message =
         error["message"].as_str().or(error["error"]["message"].as_str()).or(error["error"].as_str());
@@ -116,7 +116,7 @@ mod tests {
     const STREAM: &str = ": a comment\r\n\r\ndata: {\"choices\":[{\"delta\":{\"role\":\"assistant\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"a\u{fc}\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"b\"}}]}\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\ndata: [DONE]\n\n";
 
     #[test]
-    fn parts_are_put_together_wherever_they_are_cut() {
+    fn a_stream_is_read_correctly_with_any_chunk_size() {
         for size in 1..40 {
             let mut parts = Parts::default();
             for piece in STREAM.as_bytes().chunks(size) {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_was_cut_off_is_known_by_its_reason() {
+    fn an_answer_cut_off_at_its_limit_is_detected() {
         let mut parts = Parts::default();
         let said = b"data: {\"choices\":[{\"delta\":{\"content\":\"a\"},\"finish_reason\":\"length\"}]}\n";
         parts.take(said, 1000).unwrap();
@@ -138,16 +138,16 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_end_is_cut_off() {
+    fn an_endless_stream_is_refused() {
         let mut parts = Parts::default();
         let all: Result<(), ModelError> = (0..1000).try_for_each(|_| parts.take(b"data: {}\n", 500));
         assert_eq!(all, Err(ModelError::TooLong { most: 500 }));
     }
 
     #[test]
-    fn garbage_and_errors_are_told_apart_from_answers() {
+    fn malformed_chunks_and_error_objects_are_errors() {
         let problem = |text: &str| Parts::default().take(text.as_bytes(), 1000).unwrap_err().to_string();
-        assert!(problem("data: <html>\n").contains("no answer"));
+        assert!(problem("data: <html>\n").contains("malformed response"));
         assert!(problem("data: {\"error\":{\"message\":\"overloaded\"}}\n").ends_with("overloaded"));
     }
 }

@@ -1,4 +1,4 @@
-//! Texts of prompts: Jinja templates, ours and those that a user puts beside them.
+//! Prompt templates in Jinja: the built-in ones and those of the user.
 
 use std::path::Path;
 
@@ -6,40 +6,40 @@ use minijinja::Environment;
 use minijinja::value::Serde;
 use thiserror::Error;
 
-/// Those that menace has.
+/// Built-in templates.
 const BUILT_IN: [(&str, &str); 4] = [
     ("base.j2", include_str!("../../../../../templates/auto_prompts/base.j2")),
     ("efficiency.j2", include_str!("../../../../../templates/auto_prompts/efficiency.j2")),
     ("roi.j2", include_str!("../../../../../templates/auto_prompts/roi.j2")),
     ("security.j2", include_str!("../../../../../templates/auto_prompts/security.j2")),
 ];
-/// The one that the others are made from.
+/// Template that the others extend.
 const BASE: &str = "base.j2";
-/// What a template of the user's own is called.
+/// Name of the template that the user selected for all prompts.
 const OWN: &str = "GPT_SECTION_TEMPLATE";
 
-/// Why a template cannot be used.
+/// Failure to load or render a template.
 #[derive(Debug, Error)]
 pub enum TemplateError {
-    /// It cannot be read.
-    #[error("failed to read the template {path}: {source}")]
+    /// A template could not be read.
+    #[error("failed to read template {path}: {source}")]
     Read {
-        /// Which.
+        /// Path of the template.
         path: String,
-        /// Why.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// It is no Jinja.
-    #[error("the template {name} is wrong: {problem}")]
+    /// A template is not valid Jinja.
+    #[error("invalid template {name}: {problem}")]
     Wrong {
-        /// Which.
+        /// Name of the template.
         name: String,
-        /// What about it.
+        /// Error of the template engine.
         problem: String,
     },
 }
 
-/// All templates.
+/// All prompt templates.
 #[derive(Debug)]
 pub struct Template {
     environment: Environment<'static>,
@@ -48,7 +48,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// Ours, those of a directory in their place or beside them, and one that is taken whatever was measured.
+    /// Loads the built-in templates, those of a directory, which override them by name, and `own`, which is used for
+    /// every topic.
     pub fn load(directory: Option<&Path>, own: Option<&Path>) -> Result<Self, TemplateError> {
         let mut environment = Environment::new();
         let mut all: Vec<(String, String)> =
@@ -74,7 +75,7 @@ impl Template {
         Ok(Self { environment, names, has_own: own.is_some() })
     }
 
-    /// The template for what fell, such as `security`; if nothing did, one of all of them, in turn.
+    /// Name of the template for a topic such as `security`; without a topic, the templates take turns.
     pub(super) fn chosen(&self, fell: Option<&str>, turn: usize) -> String {
         if self.has_own {
             return OWN.into();
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_fell_chooses_and_otherwise_they_take_turns() {
+    fn the_topic_selects_a_template_and_otherwise_they_take_turns() {
         let templates = Template::load(None, None).unwrap();
         assert_eq!(templates.chosen(Some("security"), 0), "security.j2");
         assert_eq!(templates.chosen(Some("unheard_of"), 1), templates.chosen(None, 1));
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn templates_of_a_user_are_taken_and_wrong_ones_are_named() {
+    fn templates_of_the_user_are_used_and_errors_name_the_template() {
         let directory = tempfile::tempdir().unwrap();
         let place = |name: &str| directory.path().join(name);
         std::fs::write(place("security.j2"), "mine {{ section }}").unwrap();

@@ -1,30 +1,30 @@
-//! What an annotation allows, as far as `isinstance` can tell, and what a value in a call is.
+//! Values that an annotation allows, as far as `isinstance` can check them, and the class of a literal in a call.
 
 use super::naming::{class_of, import_from};
 use crate::source::Source;
 use crate::syntax::{Expr, Stmt, ast};
 
-/// What a parameter may be.
+/// Classes and values that a parameter accepts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::transforms) struct Allowed {
     /// Classes for `isinstance`.
     pub(in crate::transforms) classes: Vec<String>,
-    /// What they are called in a message.
+    /// Descriptions of the classes for messages.
     pub(in crate::transforms) nouns: Vec<String>,
-    /// Values of a `Literal`, as they are written.
+    /// Values of a `Literal`, as written.
     pub(in crate::transforms) values: Vec<String>,
-    /// Whether it may be `None`.
+    /// Whether `None` is allowed.
     pub(in crate::transforms) none: bool,
 }
 
-/// Builtin classes and what they are called.
+/// Builtin classes: annotation, classes for `isinstance`, description.
 const BUILTIN: &[(&str, &[&str], &str)] = &[
     ("int", &["int"], "an integer"),
     ("float", &["int", "float"], "a number"),
     ("complex", &["int", "float", "complex"], "a number"),
     ("bool", &["bool"], "a bool"),
     ("str", &["str"], "a string"),
-    // What takes bytes takes these as well.
+    // Code that accepts bytes accepts these as well.
     ("bytes", &["bytes", "bytearray", "memoryview"], "bytes"),
     ("list", &["list"], "a list"),
     ("List", &["list"], "a list"),
@@ -37,7 +37,7 @@ const BUILTIN: &[(&str, &[&str], &str)] = &[
     ("Tuple", &["tuple"], "a tuple"),
 ];
 
-/// Classes of the standard library that are used as they are.
+/// Classes of the standard library and their modules.
 const STANDARD: &[(&str, &str)] = &[
     ("datetime", "datetime"),
     ("date", "datetime"),
@@ -66,11 +66,11 @@ impl Allowed {
         }
         self.values.extend(other.values);
         self.none |= other.none;
-        // Values among classes cannot be checked with one question.
+        // A mix of values and classes cannot be checked with one condition.
         (self.values.is_empty() || self.classes.is_empty()).then_some(self)
     }
 
-    /// Whether a value that is written in a call is certainly not allowed.
+    /// Whether the expression of an argument is certainly not allowed.
     pub(in crate::transforms) fn contradicts(&self, module: &Source, value: &str) -> bool {
         let Some(parsed) = Source::parse(value) else { return false };
         let [Stmt::Expr(expr)] = parsed.body() else { return false };
@@ -95,7 +95,7 @@ impl Allowed {
     }
 }
 
-/// The class of a value that is written in a call, if that is plain.
+/// Class of an argument expression, if it is evident.
 fn kind_of(value: &Expr) -> Option<&str> {
     Some(match value {
         Expr::NoneLiteral(_) => "NoneType",
@@ -123,7 +123,7 @@ fn kind_of(value: &Expr) -> Option<&str> {
     })
 }
 
-/// What an annotation allows; nothing if that cannot be asked with `isinstance`.
+/// Values that an annotation allows; `None` if `isinstance` cannot check it.
 pub(in crate::transforms) fn allowed(module: &Source, annotation: &Expr) -> Option<Allowed> {
     of_annotation(module, module, annotation, 0)
 }
@@ -203,13 +203,13 @@ fn of_class(class: &ast::StmtClassDef) -> Option<Allowed> {
     if bases.contains(&"TypedDict") {
         return builtin("dict");
     }
-    // A protocol is what behaves like it, of whatever class it is; one with type parameters is written otherwise.
-    let is_asked = !bases.contains(&"Protocol")
+    // A protocol accepts any class with its methods, and a generic class cannot be used with `isinstance`.
+    let is_checkable = !bases.contains(&"Protocol")
         && class
             .arguments
             .iter()
             .all(|arguments| arguments.args.iter().all(|base| !base.is_subscript_expr()));
-    is_asked.then(|| Allowed::class(&[class.name.as_str()], with_article(&class.name)))
+    is_checkable.then(|| Allowed::class(&[class.name.as_str()], with_article(&class.name)))
 }
 
 fn with_article(name: &str) -> String {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_certain_contradicts() {
+    fn only_certain_values_contradict() {
         let source = Source::parse("class Box: pass\n").unwrap();
         let number = builtin("float").unwrap();
         assert!(

@@ -1,4 +1,4 @@
-//! Branches that do not cover everything.
+//! Branches that do not cover every value.
 
 use super::naming::own_exception;
 use super::site::{Site, is_alone, quoted, robust, root_of, statements};
@@ -6,7 +6,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A name that each branch binds, without a branch for everything else.
+/// Adds the missing `else` to branches that all bind a name.
 pub(in crate::transforms) struct UnboundAfterBranches;
 
 impl Transform for UnboundAfterBranches {
@@ -16,7 +16,7 @@ impl Transform for UnboundAfterBranches {
 
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
         let Some(site) = Site::of(source, cause) else { return Vec::new() };
-        // The name is between the first quotation marks of the message.
+        // The message of UnboundLocalError quotes the name first.
         let name = site.failed.message.split('\'').nth(1);
         let Some(name) = name.filter(|_| site.exception() == "UnboundLocalError") else { return Vec::new() };
         let branches =
@@ -52,7 +52,7 @@ fn binds_everywhere(branch: &ast::StmtIf, name: &str) -> bool {
     let bodies: Vec<&[Stmt]> = std::iter::once(&*branch.body)
         .chain(branch.elif_else_clauses.iter().map(|clause| &*clause.body))
         .collect();
-    // Branches that only leave are early returns, and everything else is meant to go on.
+    // If all branches only leave the function, they are early returns and the rest continues on purpose.
     !has_else
         && bodies.iter().any(|body| binds(body))
         && bodies.iter().all(|body| binds(body) || leaves(body))
@@ -64,7 +64,7 @@ fn with_else(site: &Site<'_>, statement: &Stmt, branch: &ast::StmtIf) -> Option<
         .collect();
     let parameters = site.parameters();
     let subject = tests.iter().find_map(|test| subject_of(test)).filter(|name| parameters.contains(name));
-    let classes: Option<Vec<&str>> = tests.iter().map(|test| asked_class(site.source, test)).collect();
+    let classes: Option<Vec<&str>> = tests.iter().map(|test| tested_class(site.source, test)).collect();
     let raise = match (subject, classes) {
         (Some(name), Some(classes)) => {
             format!(
@@ -72,11 +72,11 @@ fn with_else(site: &Site<'_>, statement: &Stmt, branch: &ast::StmtIf) -> Option<
                 super::wording::listed(&classes, "or")
             )
         }
-        (Some(name), None) => site.refusal("ValueError", &format!("f\"{name} is not known: {{{name}!r}}\"")),
+        (Some(name), None) => site.refusal("ValueError", &format!("f\"unknown {name}: {{{name}!r}}\"")),
         _ if own_exception(site.source, site.function.node).is_some() || !parameters.is_empty() => site
             .refusal(
                 "ValueError",
-                &quoted(&format!("{} cannot be used", super::wording::listed(&parameters, "or"))),
+                &quoted(&format!("{} is invalid", super::wording::listed(&parameters, "or"))),
             ),
         _ => return None,
     };
@@ -85,10 +85,10 @@ fn with_else(site: &Site<'_>, statement: &Stmt, branch: &ast::StmtIf) -> Option<
         return None;
     }
     let edits = site.source.edit().after(statement, &["else:".to_owned(), format!("    {raise}")]);
-    robust(Some(edits), "What none of the branches is for is refused, instead of a name that has no value.")
+    robust(Some(edits), "Raise an error when no branch matches, instead of leaving a name unbound.")
 }
 
-/// `unit` of `unit == "ms"`, `unit in (…)` and `isinstance(unit, …)`.
+/// Tested name: `unit` in `unit == "ms"`, `unit in (…)` and `isinstance(unit, …)`.
 fn subject_of(test: &Expr) -> Option<&str> {
     match test {
         Expr::Compare(compare) => root_of(&compare.left),
@@ -97,13 +97,13 @@ fn subject_of(test: &Expr) -> Option<&str> {
     }
 }
 
-fn asked_class<'a>(source: &'a Source, test: &Expr) -> Option<&'a str> {
+fn tested_class<'a>(source: &'a Source, test: &Expr) -> Option<&'a str> {
     let Expr::Call(call) = test else { return None };
-    let is_asked = matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "isinstance");
+    let is_isinstance = matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "isinstance");
     call.arguments
         .args
         .get(1)
-        .filter(|class| is_asked && root_of(class).is_some())
+        .filter(|class| is_isinstance && root_of(class).is_some())
         .map(|class| source.of(class))
 }
 
@@ -115,12 +115,12 @@ mod tests {
     const UNIT: &str = "def f(unit):\n    if unit == \"ms\":\n        factor = 0.001\n    elif unit == \"s\":\n        factor = 1.0\n    return factor\n";
 
     #[test]
-    fn everything_else_is_refused() {
+    fn unmatched_values_are_rejected() {
         let message = "cannot access local variable 'factor' where it is not associated with a value";
         let found = rewritten(&UnboundAfterBranches, UNIT, crash(6, "UnboundLocalError", message));
         let expected = UNIT.replace(
             "    return",
-            "    else:\n        raise ValueError(f\"unit is not known: {unit!r}\")\n    return",
+            "    else:\n        raise ValueError(f\"unknown unit: {unit!r}\")\n    return",
         );
         assert_eq!(found, [expected]);
         let text = UNIT
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_that_bind_nothing_are_not_touched() {
+    fn branches_that_do_not_bind_the_name_stay() {
         let text = UNIT.replace("factor = 1.0", "pass");
         assert!(
             rewritten(&UnboundAfterBranches, &text, crash(6, "UnboundLocalError", "variable 'factor' is"))

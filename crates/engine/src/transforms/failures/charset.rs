@@ -1,6 +1,7 @@
-//! Which characters the classes of regular expressions are.
+//! Character sets of regular expression classes.
 
-/// Characters of ASCII, and in which groups of the others there are some: letters, spaces, and the rest.
+/// Set of ASCII characters, plus the non-ASCII groups that occur: bit 0 for letters and digits, bit 1 for spaces, bit 2 for
+/// the rest.
 struct Set {
     ascii: [bool; 128],
     others: u8,
@@ -28,7 +29,7 @@ impl Set {
     }
 }
 
-/// Nothing if a character can be of both classes, in whatever case it is written.
+/// `Some` if no character is in both classes, regardless of case.
 pub(in crate::transforms) fn is_disjoint(first: &str, second: &str) -> Option<()> {
     let (first, second) = (set_of(first)?, set_of(second)?);
     let both = |at: usize| {
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_without_a_common_character_are_known() {
+    fn disjoint_classes_are_recognized() {
         for (first, second) in
             [(r"\w", r"\s"), ("[a-z0-9]", "-"), (r"\d", r"\."), (r"[\w.]", "@"), ("[^,]", ",")]
         {

@@ -1,4 +1,4 @@
-//! Errors of libraries that become errors of the function, with a message that names the input.
+//! Replacement of library errors by errors of the function, with a message that names the input.
 
 use super::naming::{BUILTIN, spelled};
 use super::site::{Site, callee, expressions, is_alone, is_simple, robust, statements};
@@ -7,7 +7,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Stmt, ast};
 
-/// A `try` that handles some of the errors of its lines.
+/// Adds the exception to a `try` that handles other errors of the same lines.
 pub(in crate::transforms) struct WidenExcept;
 
 impl Transform for WidenExcept {
@@ -17,7 +17,7 @@ impl Transform for WidenExcept {
 
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
         let Some(site) = Site::of(source, cause) else { return Vec::new() };
-        // Wrong types are not what a handler of values is for, and errors of names are mistakes in the code.
+        // A handler for wrong values is not meant for wrong types, and name errors are bugs in the code.
         let is_misuse = site.failed.scenario == "user_misuse";
         if is_misuse && matches!(site.exception(), "TypeError" | "AttributeError") || site.is_concurrent() {
             return Vec::new();
@@ -28,9 +28,9 @@ impl Transform for WidenExcept {
             Expr::Tuple(tuple) => tuple.elts.iter().map(|one| source.of(one)).collect::<Vec<_>>().join(", "),
             one => source.of(one).to_owned(),
         };
-        let why = format!("`{}` is handled as the other errors of this `try` are.", name.name);
+        let why = format!("Handle `{}` like the other exceptions of this `try`.", name.name);
         let mut edits = source.edit().replace(caught, format!("({types}, {})", name.name));
-        // What it says about a missing field is not right for another error.
+        // The message about a missing field would be wrong for another error.
         for statement in
             handler.body.iter().filter(|statement| source.of(*statement).contains(" has no field {"))
         {
@@ -43,7 +43,7 @@ impl Transform for WidenExcept {
     }
 }
 
-/// The innermost `try` of the function whose body has the line in it.
+/// Innermost `try` of the function whose body contains the line.
 fn enclosing<'a>(site: &Site<'a>) -> Option<&'a ast::StmtTry> {
     let line = site.failed.line;
     let has = |attempt: &ast::StmtTry| attempt.body.iter().any(|inner| site.source.is_in(line, inner));
@@ -53,7 +53,7 @@ fn enclosing<'a>(site: &Site<'a>) -> Option<&'a ast::StmtTry> {
     })
 }
 
-/// What the first handler catches that is about values and looks at nothing of the error.
+/// First handler for wrong values that does not use attributes of the exception, with its types.
 fn suitable(attempt: &ast::StmtTry) -> Option<(&Expr, &ast::ExceptHandlerExceptHandler)> {
     attempt.handlers.iter().find_map(|handler| {
         let ast::ExceptHandler::ExceptHandler(handler) = handler;
@@ -62,7 +62,7 @@ fn suitable(attempt: &ast::StmtTry) -> Option<(&Expr, &ast::ExceptHandlerExceptH
             Expr::Tuple(tuple) => &*tuple.elts,
             one => std::slice::from_ref(one),
         };
-        let looks = handler.name.as_ref().is_some_and(|name| {
+        let uses_attributes = handler.name.as_ref().is_some_and(|name| {
             expressions(&handler.body).into_iter().any(|expr| match expr {
                 Expr::Attribute(found) => {
                     matches!(&*found.value, Expr::Name(error) if error.id.as_str() == name.as_str())
@@ -70,11 +70,12 @@ fn suitable(attempt: &ast::StmtTry) -> Option<(&Expr, &ast::ExceptHandlerExceptH
                 _ => false,
             })
         });
-        (types.iter().all(is_about_values) && !looks).then_some((caught, handler))
+        (types.iter().all(is_about_values) && !uses_attributes).then_some((caught, handler))
     })
 }
 
-/// A single kind of error of the system, such as a missing file, says more than others would.
+/// Whether an exception type means a wrong value. Specific system errors, such as a missing file, are excluded: their
+/// handlers are too specific for other errors.
 fn is_about_values(caught: &Expr) -> bool {
     let name = match caught {
         Expr::Name(name) => name.id.as_str(),
@@ -87,7 +88,7 @@ fn is_about_values(caught: &Expr) -> bool {
     name != "StopIteration" && !is_special && (BUILTIN.contains(&name) || others.contains(&name))
 }
 
-/// A recursion that is deeper than Python allows.
+/// Replaces the `RecursionError` of input that is nested too deeply.
 pub(in crate::transforms) struct TooDeep;
 
 impl Transform for TooDeep {
@@ -100,16 +101,16 @@ impl Transform for TooDeep {
         if site.exception() != "RecursionError" {
             return Vec::new();
         }
-        // The limit is reached anywhere in a function; the call of itself is what all the others wait in.
+        // The limit can be reached anywhere in the function; the recursive call is on the stack in every case.
         let Some(site) = at_recursion(site) else { return Vec::new() };
         let is_number = site.inputs().iter().all(|name| site.annotation(name) == Some("int"));
         let wrong = if is_number { "is too large" } else { "is nested too deeply" };
-        let why = "A recursion beyond the limit of Python is refused with an error that names the input.";
+        let why = "Raise an error that names the input when the recursion limit is exceeded.";
         about_inputs(&site, wrong).and_then(|text| robust(site.translate(&text), why)).into_iter().collect()
     }
 }
 
-/// The failure at the statement of the function that calls it, if there is just one other.
+/// The failure, moved to the statement with the recursive call if there is exactly one.
 fn at_recursion(site: Site<'_>) -> Option<Site<'_>> {
     if calls(site.statement, &site) && is_simple(site.statement) {
         return Some(site);
@@ -138,7 +139,7 @@ fn calls(statement: &Stmt, site: &Site<'_>) -> bool {
     })
 }
 
-/// A value that a library does not take.
+/// Replaces the error of a library that rejects a value.
 pub(in crate::transforms) struct RefusedByLibrary;
 
 impl Transform for RefusedByLibrary {
@@ -151,19 +152,19 @@ impl Transform for RefusedByLibrary {
         let exception = site.exception();
         let is_code =
             matches!(exception, "RecursionError" | "AttributeError" | "OverflowError" | "StopIteration");
-        // What the system says about a file is clear already, and callers may wait for it.
+        // System errors about a file are clear already, and callers may handle them.
         let is_system = exception == "OSError"
             || exception.starts_with("File")
             || exception.ends_with("DirectoryError")
             || exception == "PermissionError";
-        // With values of the declared types, only the value can be wrong.
+        // A TypeError means a wrong value only if the arguments have the declared types.
         let is_type = exception == "TypeError" && site.failed.scenario != "hostile_input";
         if is_code || is_type || is_system || site.is_concurrent() {
             return Vec::new();
         }
-        let why = format!("`{exception}` of a library becomes an error that names the input.");
+        let why = format!("Replace `{exception}` of a library by an error that names the input.");
         let wrong = wrong_for(&site);
-        // Nobody wants to read thousands of digits.
+        // A value with thousands of digits does not belong into a message.
         let text = if wrong == TOO_LONG { about_inputs(&site, wrong) } else { about_values(&site, wrong) };
         text.and_then(|text| robust(site.translate(&text), why)).into_iter().collect()
     }
@@ -171,26 +172,26 @@ impl Transform for RefusedByLibrary {
 
 const TOO_LONG: &str = "has too many digits";
 
-/// What is wrong with the input, by what is made of it.
+/// Problem of the input, derived from the call that rejects it.
 fn wrong_for(site: &Site<'_>) -> &'static str {
     let single = site.inputs().len() == 1;
     let found = site.calls().find_map(|(call, _)| {
         let name = callee(site.source, call)?;
         Some(match name.rsplit('.').next().unwrap_or(name) {
-            "int" => "is not a whole number",
+            "int" => "is not an integer",
             "float" | "Decimal" | "Fraction" => "is not a number",
-            "fromisoformat" | "strptime" => "is not a date",
-            "loads" if name.contains("json") => "is not valid json",
+            "fromisoformat" | "strptime" => "is not a valid date",
+            "loads" if name.contains("json") => "is not valid JSON",
             _ => return None,
         })
     });
     let is_about_digits = site.failed.message.contains("integer string conversion");
     match found {
-        Some("is not a whole number") if is_about_digits => TOO_LONG,
-        Some("is not a whole number") if !site.failed.message.contains("invalid literal") => "cannot be used",
+        Some("is not an integer") if is_about_digits => TOO_LONG,
+        Some("is not an integer") if !site.failed.message.contains("invalid literal") => "is invalid",
         Some(wrong) if single => wrong,
         _ if site.exception() == "IndexError" => "is out of range",
-        _ => "cannot be used",
+        _ => "is invalid",
     }
 }
 
@@ -202,7 +203,7 @@ mod tests {
     const TRY: &str = "import json\ndef f(text):\n    try:\n        return json.loads(text)\n    except ValueError:\n        return None\n";
 
     #[test]
-    fn handlers_take_another_error() {
+    fn handlers_are_widened() {
         let found = rewritten(&WidenExcept, TRY, crash(4, "RecursionError", ""));
         assert_eq!(found, [TRY.replace("except ValueError:", "except (ValueError, RecursionError):")]);
         let text = TRY.replace("ValueError", "(KeyError, ValueError)");
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_handler_of_missing_fields_says_what_is_true_of_both() {
+    fn a_widened_handler_of_missing_fields_gets_a_general_message() {
         let text = "def f(x):\n    try:\n        return x[\"a\"]\n    except KeyError as error:\n        raise ValueError(f\"x has no field {error}\") from error\n";
         let found = rewritten(&WidenExcept, text, crash(3, "TypeError", ""));
         assert_eq!(
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn handlers_of_something_else_stay_as_they_are() {
+    fn unrelated_handlers_stay() {
         for other in ["Exception", "StopIteration", "FileNotFoundError", "queue.Empty"] {
             let text = TRY.replace("ValueError", other);
             assert!(rewritten(&WidenExcept, &text, crash(4, "OverflowError", "")).is_empty(), "{other}");
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn recursion_that_is_too_deep_is_refused() {
+    fn recursion_errors_are_replaced() {
         let text = "def f(tree):\n    if not tree:\n        return 0\n    return 1 + f(tree[0])\n";
         let found = rewritten(&TooDeep, text, crash(2, "RecursionError", ""));
         let expected = "def f(tree):\n    if not tree:\n        return 0\n    try:\n        return 1 + f(tree[0])\n    except RecursionError as error:\n        raise ValueError(\"tree is nested too deeply\") from error\n";
@@ -247,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_recursion_comes_out_as_that_from_any_depth() {
+    fn the_replacement_propagates_from_any_depth() {
         let text = "def f(guests: int):\n    return guests * f(guests - 1) if guests > 1 else 1\n";
         let found = rewritten(&TooDeep, text, crash(2, "RecursionError", "")).remove(0);
         let program = format!(
@@ -261,16 +262,16 @@ mod tests {
     fn errors_of_libraries_name_the_input() {
         let text = "import shlex\ndef words(line: str):\n    return shlex.split(line)\n";
         let found = rewritten(&RefusedByLibrary, text, crash(3, "ValueError", "No closing quotation"));
-        let expected = "import shlex\ndef words(line: str):\n    try:\n        return shlex.split(line)\n    except ValueError as error:\n        raise ValueError(f\"line cannot be used: {line!r}\") from error\n";
+        let expected = "import shlex\ndef words(line: str):\n    try:\n        return shlex.split(line)\n    except ValueError as error:\n        raise ValueError(f\"line is invalid: {line!r}\") from error\n";
         assert_eq!(found, [expected]);
         let text = "from decimal import Decimal\ndef f(amount: Decimal):\n    return amount.quantize(1)\n";
         let found = rewritten(&RefusedByLibrary, text, crash(3, "InvalidOperation", ""));
-        let expected = "from decimal import Decimal, InvalidOperation\ndef f(amount: Decimal):\n    try:\n        return amount.quantize(1)\n    except InvalidOperation as error:\n        raise ValueError(f\"amount cannot be used: {amount!r}\") from error\n";
+        let expected = "from decimal import Decimal, InvalidOperation\ndef f(amount: Decimal):\n    try:\n        return amount.quantize(1)\n    except InvalidOperation as error:\n        raise ValueError(f\"amount is invalid: {amount!r}\") from error\n";
         assert_eq!(found, [expected]);
     }
 
     #[test]
-    fn errors_that_functions_of_the_module_raise_are_not_touched() {
+    fn errors_raised_by_functions_of_the_module_stay() {
         let text = "def g(x):\n    raise ValueError(x)\ndef f(x):\n    return int(g(x))\n";
         assert!(rewritten(&RefusedByLibrary, text, crash(4, "ValueError", "")).is_empty());
         assert!(

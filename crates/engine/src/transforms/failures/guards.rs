@@ -1,4 +1,4 @@
-//! Checks before a statement that needs something that is not empty, not zero, or long enough.
+//! Checks before a statement that needs a value that is not zero, not empty, or long enough.
 
 use super::naming::{import_from, imported_as};
 use super::site::{Site, called, callee, is_pure, quoted, robust, root_of};
@@ -7,7 +7,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A division by what can be 0.
+/// Guards a division by a value that can be 0.
 pub(in crate::transforms) struct DivideByZero;
 
 impl Transform for DivideByZero {
@@ -28,7 +28,7 @@ impl Transform for DivideByZero {
             .filter_map(|(divisor, _)| not_zero(&site, divisor))
             .collect();
         if found.is_empty() && !divisors.is_empty() && site.exception() == "ZeroDivisionError" {
-            let why = "A division by zero is refused with an error that says what was wrong.";
+            let why = "Raise an error that names the input for a division by zero.";
             found.extend(
                 about_inputs(&site, "leads to a division by zero")
                     .and_then(|text| robust(site.translate(&text), why)),
@@ -46,7 +46,7 @@ fn divisors<'a>(site: &Site<'a>) -> Vec<(&'a Expr, bool)> {
         _ => None,
     };
     let parts = site.parts.iter().filter_map(|part| match part.expr {
-        // With a text on the left, `%` formats.
+        // With a string on the left, `%` formats.
         Expr::BinOp(operation) if divides(operation.op) && !operation.left.is_string_literal_expr() => {
             Some((&*operation.right, part.always))
         }
@@ -67,7 +67,7 @@ fn not_zero(site: &Site<'_>, divisor: &Expr) -> Option<Rewrite> {
     }
     let text = site.source.of(divisor);
     let message = quoted(&format!("{} must not be 0", called(site.source, divisor)));
-    let why = format!("`{text}` of 0 is refused before it divides, with an error that names it.");
+    let why = format!("Raise an error if `{text}` is 0, before dividing by it.");
     robust(Some(site.guard(&format!("{text} == 0"), &message)), why)
 }
 
@@ -84,7 +84,7 @@ fn not_empty(site: &Site<'_>, sequence: &Expr) -> Option<Rewrite> {
     }
     let text = site.source.of(sequence);
     let condition = match site.annotation(text) {
-        // Those of numbers have no truth of their own, and iterators are always true.
+        // Arrays have no truth value, and iterators are always true.
         Some(annotation) if annotation.contains("ndarray") || annotation.contains("Series") => {
             format!("len({text}) == 0")
         }
@@ -93,18 +93,18 @@ fn not_empty(site: &Site<'_>, sequence: &Expr) -> Option<Rewrite> {
         _ => format!("not {text}"),
     };
     let message = quoted(&format!("{} must not be empty", called(site.source, sequence)));
-    let why = format!("An empty `{text}` is refused before it is used, with an error that names it.");
+    let why = format!("Raise an error if `{text}` is empty, before it is used.");
     robust(Some(site.guard(&condition, &message)), why)
 }
 
-/// Whether anything can be an array, which is neither true nor false.
+/// Whether values can be arrays, which have no truth value.
 fn uses_arrays(source: &Source) -> bool {
     ["numpy", "pandas", "torch"]
         .iter()
         .any(|module| imported_as(source, module).is_some() || import_from(source, module).is_some())
 }
 
-/// The first, last, largest or any element of what can be empty.
+/// Guards access to an element of a sequence that can be empty or too short.
 pub(in crate::transforms) struct EmptySequence;
 
 impl Transform for EmptySequence {
@@ -128,7 +128,7 @@ impl Transform for EmptySequence {
     }
 }
 
-/// The sequence that an expression needs elements of, and how many.
+/// Sequence that an expression takes elements from, and the required length.
 fn needed<'a>(site: &Site<'a>, expr: &'a Expr) -> Option<(&'a Expr, u64)> {
     let (sequence, least) = match (expr, site.exception()) {
         (Expr::Subscript(item), "IndexError") => (&*item.value, elements_for(&item.slice)?),
@@ -165,7 +165,7 @@ fn needed_by_call<'a>(site: &Site<'a>, call: &'a ast::ExprCall, exception: &str)
     }
 }
 
-/// How many elements there have to be for an index.
+/// Required length for an index.
 fn elements_for(index: &Expr) -> Option<u64> {
     match index {
         Expr::NumberLiteral(ast::ExprNumberLiteral { value: ast::Number::Int(number), .. }) => {
@@ -184,11 +184,11 @@ fn long_enough(site: &Site<'_>, sequence: &Expr, least: u64) -> Option<Rewrite> 
     }
     let text = site.source.of(sequence);
     let message = quoted(&format!("{} must have at least {least} items", called(site.source, sequence)));
-    let why = format!("`{text}` with fewer than {least} items is refused before one of them is used.");
+    let why = format!("Raise an error if `{text}` has fewer than {least} items.");
     robust(Some(site.guard(&format!("len({text}) < {least}"), &message)), why)
 }
 
-/// A part of a text that is split where there are fewer parts.
+/// Checks the number of parts of a split string.
 pub(in crate::transforms) struct TooFewParts;
 
 impl Transform for TooFewParts {
@@ -224,7 +224,7 @@ fn indexed_parts(site: &Site<'_>) -> Option<Rewrite> {
     let (split, text, least, always) = found.find(|(_, _, least, _)| *least > 1)?;
     let name = called(site.source, text);
     let message = format!("f\"{name} has too few parts: {{{}!r}}\"", site.source.of(text));
-    let why = format!("A `{name}` with fewer than {least} parts is refused, with an error that shows it.");
+    let why = format!("Raise an error if `{name}` has fewer than {least} parts.");
     if !always || !site.may_check(text) {
         return robust(site.translate(&message), why);
     }
@@ -259,9 +259,7 @@ fn unpacked_parts(site: &Site<'_>) -> Option<Rewrite> {
         format!("if {condition}:"),
         format!("    {}", site.refusal("ValueError", &message)),
     ];
-    let why = format!(
-        "A `{name}` with another number of parts than {count} is refused, with an error that shows it."
-    );
+    let why = format!("Raise an error if `{name}` does not have {count} parts.");
     robust(Some(site.source.edit().before(site.statement, &lines).replace(assign.value.range(), parts)), why)
 }
 
@@ -271,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_divisor_that_can_be_zero_is_checked() {
+    fn divisors_are_checked() {
         let text = "def mean(prices):\n    \"\"\"Mean.\"\"\"\n    return sum(prices) / len(prices)\n";
         let found = rewritten(&DivideByZero, text, crash(3, "ZeroDivisionError", "division by zero"));
         let expected = "def mean(prices):\n    \"\"\"Mean.\"\"\"\n    if not prices:\n        raise ValueError(\"prices must not be empty\")\n    return sum(prices) / len(prices)\n";
@@ -283,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_division_that_is_not_always_made_is_not_checked_before() {
+    fn conditional_divisions_are_not_checked_in_advance() {
         let text = "def f(a, b, c):\n    return a / b if c else 0\n";
         let found = rewritten(&DivideByZero, text, crash(2, "ZeroDivisionError", ""));
         let expected = "def f(a, b, c):\n    try:\n        return a / b if c else 0\n    except ZeroDivisionError as error:\n        raise ValueError(\"a, b or c leads to a division by zero\") from error\n";
@@ -292,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_not_be_empty_is_checked() {
+    fn sequence_lengths_are_checked() {
         let text = "def longest(words):\n    return max(words, key=len)\n";
         let found = rewritten(&EmptySequence, text, crash(2, "ValueError", "max() arg is an empty sequence"));
         let expected = "def longest(words):\n    if not words:\n        raise ValueError(\"words must not be empty\")\n    return max(words, key=len)\n";
@@ -304,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_may_empty_is_not_checked() {
+    fn sequences_that_concurrent_calls_change_are_not_checked() {
         let text = "class Seats:\n    def book(self):\n        return self.free.pop()\n";
         let mut failed = crash(3, "IndexError", "pop from empty list");
         assert_eq!(rewritten(&EmptySequence, text, failed.clone()).len(), 1);

@@ -1,4 +1,4 @@
-//! All changes that answer a failure.
+//! Registry of the failure transforms.
 
 use super::Transform;
 use super::branches::UnboundAfterBranches;
@@ -13,7 +13,7 @@ use super::shared::{ExistsOk, IterateCopy, PopDefault, SqliteOtherThread};
 use super::text::{EncodingErrors, SqlParameters};
 use super::types::ValidateArgument;
 
-/// Changes for failures, those that know most about a mistake first.
+/// All failure transforms, the most specific ones first.
 pub fn of_failures() -> Vec<Box<dyn Transform>> {
     vec![
         Box::new(WidenExcept),
@@ -50,7 +50,7 @@ mod tests {
     use crate::transforms::{Cause, Failed};
 
     #[test]
-    fn names_are_different() {
+    fn names_are_unique() {
         let mut names: Vec<&str> = of_failures().iter().map(|transform| transform.name()).collect();
         names.sort_unstable();
         names.dedup();
@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[test]
-    fn a_review_is_not_their_business() {
+    fn reviews_are_ignored() {
         let source = Source::parse("def f(x):\n    return 1 / x\n").unwrap();
         let cause = Cause::Review("f".to_owned());
         assert!(of_failures().iter().all(|transform| transform.rewrite(&source, &cause).is_empty()));
     }
 
     #[test]
-    fn odd_code_gives_nothing_that_does_not_parse() {
+    fn rewrites_of_unusual_code_parse() {
         let odd = "import re, math\r\n@a\r\n@b(1)\r\nclass A:\r\n\tdef f(self, x): return x[0] / len(x)\r\n\tasync def g(self, *x, **y):\r\n\t\treturn [await z for z in x][0]\r\n";
         let more = "import math\nclass A(B[int]):\n    __slots__ = ()\n    def __init__(this): pass\n    def f(this, x: 'list[', /, *, y: int = None):\n        if x[0]: return 1; z = 2\n        elif math.sqrt(y) / y: pass\n        else: raise\n        def inner(q): return q.pop() \\\n            / 3\n        return (lambda: x[0] / y)(), {k: v['a'] for k, v in x.items()}, f\"{x[0]!r:>{y}}\" \"%s\" % y\n    f = property(f)\n";
         let exceptions = [

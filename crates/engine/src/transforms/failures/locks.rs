@@ -1,4 +1,4 @@
-//! Methods and functions that several callers run at once, one after the other.
+//! Locks for methods and functions that are not safe for concurrent calls.
 
 use super::naming::import_from;
 use super::site::{callee, expressions, is_alone, robust, statements};
@@ -6,7 +6,7 @@ use super::{Cause, Failed, Rewrite, Transform};
 use crate::source::{Edits, Function, Source};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A method that is not made for several callers at once.
+/// Runs a method that is not safe for concurrent calls under a lock of its object.
 pub(in crate::transforms) struct LockMethod;
 
 impl Transform for LockMethod {
@@ -15,18 +15,18 @@ impl Transform for LockMethod {
     }
 
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some((_, function)) = crowded(source, cause) else { return Vec::new() };
+        let Some((_, function)) = concurrent_crash(source, cause) else { return Vec::new() };
         let Some((edits, lock)) = locked(source, function, source.edit()) else { return Vec::new() };
         let why = format!(
-            "`{}` runs under `self.{lock}`, so that nobody else comes between its steps.",
+            "Run `{}` under `self.{lock}`, so that concurrent calls do not interleave.",
             function.node.name
         );
         robust(Some(edits), why).into_iter().collect()
     }
 }
 
-/// The function that crashes when several call it at once.
-fn crowded<'a>(source: &'a Source, cause: &'a Cause) -> Option<(&'a Failed, Function<'a>)> {
+/// Function that crashes under concurrent calls.
+fn concurrent_crash<'a>(source: &'a Source, cause: &'a Cause) -> Option<(&'a Failed, Function<'a>)> {
     let Cause::Failure(failed) = cause else { return None };
     if failed.scenario != "concurrency_spike" || failed.kind != "crash" || source.text().contains('\r') {
         return None;
@@ -41,8 +41,8 @@ struct Lock<'a> {
     is_new: bool,
 }
 
-/// The body of a method under a lock of its object, and the attribute that the lock is.
-/// Nothing if there is no good place for one, or if a caller could wait for itself.
+/// Wraps the body of a method in a lock of its object and returns the attribute of the lock. `None` if the lock cannot be
+/// added, or if a call could deadlock with itself.
 pub(in crate::transforms) fn locked<'a>(
     source: &'a Source,
     function: Function<'a>,
@@ -58,17 +58,17 @@ pub(in crate::transforms) fn locked<'a>(
         return None;
     }
     let lock = lock_of(source, init, node.is_async).or_else(|| new_lock(source, class, node.is_async))?;
-    if !lock.is_reentrant && waits_for_itself(source, class, node, lock.attribute) {
+    if !lock.is_reentrant && can_deadlock(source, class, node, lock.attribute) {
         return None;
     }
     let header = format!("{}with self.{}:", if node.is_async { "async " } else { "" }, lock.attribute);
     let edits = edits.wrap(body, &header, &[]);
     let edits =
-        if lock.is_new { with_new(source, init, node.is_async, lock.attribute, edits)? } else { edits };
+        if lock.is_new { add_lock(source, init, node.is_async, lock.attribute, edits)? } else { edits };
     Some((edits, lock.attribute))
 }
 
-/// Classes that get attributes otherwise than in `__init__`.
+/// Whether a class defines attributes outside `__init__`, as dataclasses and `__slots__` do.
 fn is_special(source: &Source, class: &ast::StmtClassDef) -> bool {
     let is_dataclass = class.decorator_list.iter().any(|decorator| {
         let text = source.of(decorator);
@@ -103,7 +103,7 @@ fn can_wrap(source: &Source, function: &ast::StmtFunctionDef, body: &[Stmt]) -> 
         && is_alone(source, last)
 }
 
-/// A lock that the object has already.
+/// Existing lock of the object.
 fn lock_of<'a>(source: &'a Source, init: &'a ast::StmtFunctionDef, is_async: bool) -> Option<Lock<'a>> {
     let module = if is_async { "asyncio" } else { "threading" };
     statements(&init.body).into_iter().find_map(|statement| {
@@ -131,7 +131,7 @@ fn new_lock<'a>(source: &Source, class: &ast::StmtClassDef, is_async: bool) -> O
     is_free.then_some(Lock { attribute, is_reentrant: !is_async, is_new: true })
 }
 
-fn with_new<'a>(
+fn add_lock<'a>(
     source: &Source,
     init: &ast::StmtFunctionDef,
     is_async: bool,
@@ -139,7 +139,7 @@ fn with_new<'a>(
     edits: Edits<'a>,
 ) -> Option<Edits<'a>> {
     let last = init.body.last().filter(|_| can_wrap(source, init, &init.body))?;
-    // What returns early would leave the object without its lock.
+    // An early return would leave the object without its lock.
     if statements(&init.body).into_iter().any(Stmt::is_return_stmt) {
         return None;
     }
@@ -147,8 +147,8 @@ fn with_new<'a>(
     Some(edits.after(last, &[format!("self.{attribute} = {module}.{kind}()")]).import(module))
 }
 
-/// Whether a method that takes the lock calls, by others or itself, one that takes it as well.
-fn waits_for_itself(
+/// Whether a method that takes the lock calls, directly or indirectly, another method that takes it.
+fn can_deadlock(
     source: &Source,
     class: &ast::StmtClassDef,
     changed: &ast::StmtFunctionDef,
@@ -166,29 +166,29 @@ fn waits_for_itself(
             .any(|other| reached.contains(&other.name.as_str()) || reached_from(class, other).contains(&name))
 }
 
-/// The methods that a method calls, and those that they call.
+/// Methods that a method calls, directly or indirectly.
 fn reached_from<'a>(class: &'a ast::StmtClassDef, from: &'a ast::StmtFunctionDef) -> Vec<&'a str> {
     let mut reached: Vec<&str> = Vec::new();
-    let mut open = vec![from];
-    while let Some(function) = open.pop() {
+    let mut pending = vec![from];
+    while let Some(function) = pending.pop() {
         for expr in expressions(&function.body) {
             let Expr::Attribute(found) = expr else { continue };
             let is_own = matches!(&*found.value, Expr::Name(name) if name.id.as_str() == "self");
             let is_new = is_own && !reached.contains(&found.attr.as_str());
             if let Some(next) = method(class, &found.attr).filter(|_| is_new) {
                 reached.push(next.name.as_str());
-                open.push(next);
+                pending.push(next);
             }
         }
     }
     reached
 }
 
-/// A function that is not made for several callers at once.
+/// Runs a function that is not safe for concurrent calls under a module-level lock.
 pub(in crate::transforms) struct LockFunction;
 
-/// Errors that come from the values of one call.
-const OF_ONE_CALL: &[&str] = &[
+/// Exceptions that depend on the arguments of a single call, not on concurrency.
+const SINGLE_CALL_ERRORS: &[&str] = &[
     "ZeroDivisionError",
     "TypeError",
     "AttributeError",
@@ -206,15 +206,16 @@ impl Transform for LockFunction {
     }
 
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
-        let Some((failed, function)) = crowded(source, cause) else { return Vec::new() };
+        let Some((failed, function)) = concurrent_crash(source, cause) else { return Vec::new() };
         let node = function.node;
-        let is_of_one = failed.exception.as_deref().is_some_and(|exception| OF_ONE_CALL.contains(&exception));
+        let is_single_call_error =
+            failed.exception.as_deref().is_some_and(|exception| SINGLE_CALL_ERRORS.contains(&exception));
         let body = source.after_docstring(node);
         let top = source.body().iter().find(|statement| statement.range() == node.range());
         let Some(top) = top.filter(|top| is_alone(source, top) && can_wrap(source, node, body)) else {
             return Vec::new();
         };
-        if is_of_one || node.is_async || yields(node) || calls_itself(node) {
+        if is_single_call_error || node.is_async || yields(node) || calls_itself(node) {
             return Vec::new();
         }
         let lock = format!("_{}_lock", node.name.trim_start_matches('_'));
@@ -227,10 +228,7 @@ impl Transform for LockFunction {
             .wrap(body, &format!("with {lock}:"), &[])
             .before(top, &definition)
             .import("threading");
-        let why = format!(
-            "`{}` runs under a lock, so that calls at once do not take away what the others need.",
-            node.name
-        );
+        let why = format!("Run `{}` under a lock, so that concurrent calls do not interfere.", node.name);
         robust(Some(edits), why).into_iter().collect()
     }
 }
@@ -255,7 +253,7 @@ mod tests {
     const SEATS: &str = "import threading\n\nclass Seats:\n    def __init__(self):\n        self.free = [1]\n        self.lock = threading.Lock()\n\n    def book(self):\n        \"\"\"Books.\"\"\"\n        return self.free.pop()\n";
 
     #[test]
-    fn a_method_takes_the_lock_that_is_there() {
+    fn a_method_uses_the_existing_lock() {
         let found = rewritten(&LockMethod, SEATS, spike("Seats.book", 10, "IndexError"));
         assert_eq!(
             found,
@@ -280,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_itself() {
+    fn locks_never_deadlock_with_themselves() {
         let outer = format!(
             "{SEATS}\n    def twice(self):\n        with self.lock:\n            return self.book(), self.book()\n"
         );
@@ -294,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_without_init_and_other_scenarios_are_left_alone() {
+    fn classes_without_init_and_other_scenarios_stay() {
         let text = "class A:\n    def f(self):\n        return self.x.pop()\n";
         assert!(rewritten(&LockMethod, text, spike("A.f", 3, "IndexError")).is_empty());
         assert!(rewritten(&LockMethod, SEATS, crash(10, "IndexError", "")).is_empty());
@@ -303,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_gets_a_lock_of_its_own() {
+    fn a_function_gets_its_own_lock() {
         let text = "import os\n\n\ndef publish(a):\n    \"\"\"Moves.\"\"\"\n    os.replace(a, \"b\")\n";
         let found = rewritten(&LockFunction, text, spike("publish", 6, "FileNotFoundError"));
         let expected = "import threading\nimport os\n\n\n_publish_lock = threading.Lock()\n\n\ndef publish(a):\n    \"\"\"Moves.\"\"\"\n    with _publish_lock:\n        os.replace(a, \"b\")\n";

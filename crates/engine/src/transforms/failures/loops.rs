@@ -1,4 +1,4 @@
-//! Loops that do not end, or not soon.
+//! Loops that do not end, or take too long.
 
 use super::naming::own_exception;
 use super::site::{callee, is_alone, parameters, robust, root_of, statements};
@@ -6,7 +6,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A loop that runs as often as a caller says, or for ever.
+/// Bounds a loop whose number of iterations depends on the caller.
 pub(in crate::transforms) struct BoundedLoop;
 
 impl Transform for BoundedLoop {
@@ -36,7 +36,7 @@ impl Transform for BoundedLoop {
     }
 }
 
-/// `while rows != 0` that counts down ends only for what is whole and not negative.
+/// Fixes a countdown with `while rows != 0`, which ends only for non-negative integers.
 fn counts_down(source: &Source, repeat: &ast::StmtWhile, names: &[&str]) -> Option<Rewrite> {
     let Expr::Compare(compare) = &*repeat.test else { return None };
     let name = root_of(&compare.left).filter(|name| names.contains(name) && compare.left.is_name_expr())?;
@@ -50,7 +50,7 @@ fn counts_down(source: &Source, repeat: &ast::StmtWhile, names: &[&str]) -> Opti
         return None;
     }
     let edits = source.edit().replace(&*repeat.test, format!("{name} > 0"));
-    robust(Some(edits), format!("The loop also ends if `{name}` passes 0 without being 0."))
+    robust(Some(edits), format!("End the loop also if `{name}` passes 0 without being equal to it."))
 }
 
 fn at_most(
@@ -64,7 +64,7 @@ fn at_most(
     let last = call.arguments.args.get(usize::from(call.arguments.args.len() > 1))?;
     let Expr::Name(count) = last else { return None };
     let name = count.id.as_str();
-    let top = source.body().iter().find(|outer| outer.start_is(function))?;
+    let top = source.body().iter().find(|outer| outer.contains_function(function))?;
     if callee(source, call) != Some("range") || !names.contains(&name) || !is_alone(source, top) {
         return None;
     }
@@ -80,17 +80,17 @@ fn at_most(
     let edits = source.edit().before(top, &[format!("{constant} = {most}"), String::new(), String::new()]);
     robust(
         Some(edits.before(statement, &guard)),
-        format!("More than {most} rounds are refused, so that a call ends."),
+        format!("Limit `{name}` to {most} iterations, so that the call ends."),
     )
 }
 
-/// Whether a statement of the module is, or has in it, a function.
+/// Test whether a top-level statement is a function or contains it.
 trait Holds {
-    fn start_is(&self, function: &ast::StmtFunctionDef) -> bool;
+    fn contains_function(&self, function: &ast::StmtFunctionDef) -> bool;
 }
 
 impl Holds for Stmt {
-    fn start_is(&self, function: &ast::StmtFunctionDef) -> bool {
+    fn contains_function(&self, function: &ast::StmtFunctionDef) -> bool {
         matches!(self, Stmt::FunctionDef(_) | Stmt::ClassDef(_))
             && self.range().contains_range(function.range)
     }
@@ -103,25 +103,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loops_end() {
-        let late = |section: &str| Failed {
+    fn loops_are_bounded() {
+        let timeout = |section: &str| Failed {
             section: section.to_owned(),
             kind: "timeout".to_owned(),
             ..Failed::default()
         };
         let text = "def f(rows):\n    while rows != 0:\n        rows -= 1\n";
         assert_eq!(
-            rewritten(&BoundedLoop, text, late("f")),
+            rewritten(&BoundedLoop, text, timeout("f")),
             ["def f(rows):\n    while rows > 0:\n        rows -= 1\n"]
         );
         let text =
             "import os\n\n\ndef f(balance, years):\n    for _ in range(years):\n        balance *= 2\n";
         let expected = "import os\n\n\nMOST_YEARS = 1_000_000\n\n\ndef f(balance, years):\n    if years > MOST_YEARS:\n        raise ValueError(f\"years must be at most {MOST_YEARS}\")\n    for _ in range(years):\n        balance *= 2\n";
-        assert_eq!(rewritten(&BoundedLoop, text, late("f"))[0], expected);
+        assert_eq!(rewritten(&BoundedLoop, text, timeout("f"))[0], expected);
         let text = "def f(rows):\n    while True:\n        rows -= 1\n";
-        assert!(rewritten(&BoundedLoop, text, late("f")).is_empty());
+        assert!(rewritten(&BoundedLoop, text, timeout("f")).is_empty());
         assert!(
-            rewritten(&BoundedLoop, "def f():\n    for _ in range(3):\n        pass\n", late("f")).is_empty()
+            rewritten(&BoundedLoop, "def f():\n    for _ in range(3):\n        pass\n", timeout("f"))
+                .is_empty()
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Changes that answer a failure: what was seen when a section was called.
+//! Transforms that answer a failure of a call.
 
 mod annotation;
 mod branches;

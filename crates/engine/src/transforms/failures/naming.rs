@@ -1,10 +1,10 @@
-//! How exceptions are written in a module: builtins, those of libraries, and its own.
+//! Spelling of exceptions in a module: builtins, library exceptions and its own.
 
 use super::site::{Site, statements};
 use crate::source::{Edits, Source};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// Exceptions that need no import and that a library raises because of a value.
+/// Builtin exceptions that a library raises because of a value.
 pub(in crate::transforms) const BUILTIN: &[&str] = &[
     "ValueError",
     "TypeError",
@@ -30,7 +30,7 @@ pub(in crate::transforms) const BUILTIN: &[&str] = &[
     "SyntaxError",
 ];
 
-/// Exceptions of libraries, and where they are.
+/// Library exceptions and their modules.
 const LIBRARY: &[(&str, &str)] = &[
     ("InvalidOperation", "decimal"),
     ("DivisionByZero", "decimal"),
@@ -45,7 +45,7 @@ const LIBRARY: &[(&str, &str)] = &[
     ("BadZipFile", "zipfile"),
 ];
 
-/// Modules that call their exception just `error` or `Error`.
+/// Modules whose exception is named `error` or `Error`.
 const PLAIN: &[(&str, &str)] = &[
     ("error", "struct"),
     ("error", "re"),
@@ -55,9 +55,9 @@ const PLAIN: &[(&str, &str)] = &[
     ("Error", "locale"),
 ];
 
-/// An exception as the module can write it.
+/// Spelling of an exception in the module.
 pub(in crate::transforms) struct Spelled<'a> {
-    /// What stands behind `except`.
+    /// Expression after `except`.
     pub(in crate::transforms) name: String,
     import: Option<(&'a Source, &'static str, String)>,
 }
@@ -73,7 +73,7 @@ impl Spelled<'_> {
     }
 }
 
-/// How an exception is written at a place; nothing if nobody knows where it comes from.
+/// Spelling of an exception at a failure site; `None` if its module is unknown.
 pub(in crate::transforms) fn spelled<'a>(site: &Site<'a>, exception: &str) -> Option<Spelled<'a>> {
     if BUILTIN.contains(&exception) {
         return Some(Spelled { name: exception.to_owned(), import: None });
@@ -97,7 +97,7 @@ pub(in crate::transforms) fn spelled<'a>(site: &Site<'a>, exception: &str) -> Op
         let local = alias.asname.as_ref().unwrap_or(&alias.name);
         return Some(Spelled { name: local.to_string(), import: None });
     }
-    // A lone `error` says nothing; it is not imported by its name.
+    // A bare `error` is not descriptive, so it is not imported by name.
     if name.eq_ignore_ascii_case("error") {
         return None;
     }
@@ -108,7 +108,7 @@ fn uses(site: &Site<'_>, import: &ast::StmtImportFrom) -> bool {
     import.names.iter().any(|alias| site.uses(alias.asname.as_ref().unwrap_or(&alias.name).as_str()))
 }
 
-/// The name that a module is imported under, if it is at the top.
+/// Name under which the file imports a module at its top level.
 pub(in crate::transforms) fn imported_as<'a>(source: &'a Source, module: &str) -> Option<&'a str> {
     source.body().iter().find_map(|statement| match statement {
         Stmt::Import(import) => import
@@ -120,7 +120,7 @@ pub(in crate::transforms) fn imported_as<'a>(source: &'a Source, module: &str) -
     })
 }
 
-/// The `from module import …` of a module.
+/// `from module import …` statement for a module.
 pub(in crate::transforms) fn import_from<'a>(
     source: &'a Source,
     module: &str,
@@ -135,7 +135,7 @@ pub(in crate::transforms) fn import_from<'a>(
     })
 }
 
-/// A class at the top of the module.
+/// Class at the top level of the module.
 pub(in crate::transforms) fn class_of<'a>(source: &'a Source, name: &str) -> Option<&'a ast::StmtClassDef> {
     source.body().iter().find_map(|statement| match statement {
         Stmt::ClassDef(class) if class.name.as_str() == name => Some(class),
@@ -143,7 +143,7 @@ pub(in crate::transforms) fn class_of<'a>(source: &'a Source, name: &str) -> Opt
     })
 }
 
-/// The exception of the module that a function raises with a message, so that callers know it already.
+/// Exception class of the module that the function already raises with a message, so that callers expect it.
 pub(in crate::transforms) fn own_exception<'a>(
     source: &'a Source,
     function: &'a ast::StmtFunctionDef,
@@ -156,7 +156,7 @@ pub(in crate::transforms) fn own_exception<'a>(
         let is_text = matches!(message, Expr::StringLiteral(_) | Expr::FString(_))
             && call.arguments.keywords.is_empty();
         let class = class_of(source, name.id.as_str())?;
-        // One with its own `__init__` may want something else than a message.
+        // A class with its own `__init__` may take other arguments than a message.
         let is_plain = !class.body.iter().any(Stmt::is_function_def_stmt);
         (is_text && is_plain && class.range().end() < function.range().start()).then_some(name.id.as_str())
     })
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_are_written_as_the_module_would() {
+    fn exceptions_are_spelled_as_the_module_imports_them() {
         assert_eq!(name("def f(x):\n    return int(x)\n", "ValueError").unwrap(), "ValueError None");
         let text = "from decimal import Decimal\ndef f(x):\n    return Decimal(x)\n";
         let expected = "InvalidOperation Some(\"from decimal import Decimal, InvalidOperation\")";

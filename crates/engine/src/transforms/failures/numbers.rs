@@ -1,4 +1,4 @@
-//! Numbers that a calculation cannot take: negative, infinite, none at all, too large.
+//! Numbers outside the domain of a calculation: negative, infinite, NaN or too large.
 
 use super::naming::{import_from, imported_as};
 use super::site::{Site, callee, is_pure, quoted, robust, statements};
@@ -7,7 +7,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Stmt, ast};
 
-/// An argument that a function of `math` is not defined for.
+/// Checks an argument against the domain of a `math` function.
 pub(in crate::transforms) struct MathDomain;
 
 impl Transform for MathDomain {
@@ -27,7 +27,7 @@ impl Transform for MathDomain {
     }
 }
 
-/// Whether a function is one of `math`, and which.
+/// Name of the `math` function that is called, if any.
 fn of_math<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<&'a str> {
     let name = callee(source, call)?;
     let local = imported_as(source, "math").unwrap_or("math");
@@ -43,7 +43,7 @@ fn in_domain(site: &Site<'_>, call: &ast::ExprCall, always: bool) -> Option<Rewr
     let function = of_math(site.source, call)?;
     let argument = call.arguments.args.first().filter(|argument| is_pure(argument) && always)?;
     let text = site.source.of(argument);
-    // A NaN is in no order, and comes out as it went in: it passes each of these.
+    // NaN fails every comparison and math functions return it unchanged, so it passes each of these checks.
     let (condition, wrong) = match function {
         "sqrt" | "isqrt" | "factorial" => (format!("{text} < 0"), "must not be negative"),
         "log" | "log2" | "log10" => (format!("{text} <= 0"), "must be greater than 0"),
@@ -56,10 +56,10 @@ fn in_domain(site: &Site<'_>, call: &ast::ExprCall, always: bool) -> Option<Rewr
     };
     let edits = site.guard(&condition, &quoted(&format!("{text} {wrong}")));
     let edits = if condition.starts_with("math.") { edits.import("math") } else { edits };
-    robust(Some(edits), format!("`{text}` {wrong} for `{function}`, and is refused otherwise."))
+    robust(Some(edits), format!("Validate the argument of `{function}`: `{text}` {wrong}."))
 }
 
-/// A float that is no number, or infinite, where a whole number is made of it.
+/// Checks a float that can be NaN or infinite before its conversion to an integer or to JSON.
 pub(in crate::transforms) struct NotFinite;
 
 impl Transform for NotFinite {
@@ -81,14 +81,14 @@ impl Transform for NotFinite {
         if !is_json {
             let text = about_inputs(&site, "must be finite");
             let both = |text: &String| site.translate_as(&["ValueError", "OverflowError"], |_| text.clone());
-            let why = "What is not finite is refused where a whole number is made of it.";
+            let why = "Raise an error that names the input for a number that is not finite.";
             found.extend(robust(text.as_ref().and_then(both), why));
         }
         found
     }
 }
 
-/// Parameters of type float that are converted each time.
+/// Checks of float parameters that every execution of the statement converts.
 fn finite_parameters(site: &Site<'_>) -> Vec<Rewrite> {
     let is_used = |name: &str| {
         let uses = |part: &&super::parts::Part<'_>| matches!(part.expr, Expr::Name(found) if found.id.as_str() == name);
@@ -103,12 +103,12 @@ fn finite_parameters(site: &Site<'_>) -> Vec<Rewrite> {
                 if is_bounded { format!("math.isnan({name})") } else { format!("not math.isfinite({name})") };
             let wrong = if is_bounded { "must be a number, not NaN" } else { "must be finite" };
             let edits = site.guard(&check, &quoted(&format!("{name} {wrong}"))).import("math");
-            robust(Some(edits), format!("`{name}` {wrong}, and is refused otherwise."))
+            robust(Some(edits), format!("Validate `{name}`: it {wrong}."))
         })
         .collect()
 }
 
-/// Whether infinity is made finite by `min` or `max`, so that only NaN is left.
+/// Whether `min` or `max` bounds the value, so that only NaN is left to check.
 fn bounded(site: &Site<'_>, name: &str) -> bool {
     site.calls().any(|(call, _)| {
         matches!(callee(site.source, call), Some("min" | "max"))
@@ -120,7 +120,7 @@ fn bounded(site: &Site<'_>, name: &str) -> bool {
     })
 }
 
-/// The element of a loop over a parameter.
+/// Check of the element in a loop over a parameter.
 fn finite_element(site: &Site<'_>) -> Option<Rewrite> {
     let loops = statements(&site.function.node.body);
     let (element, list) = loops.into_iter().rev().find_map(|statement| match statement {
@@ -141,10 +141,10 @@ fn finite_element(site: &Site<'_>) -> Option<Rewrite> {
     let edits = site
         .guard(&format!("not math.isfinite({element})"), &quoted(&format!("{list} must be finite")))
         .import("math");
-    robust(Some(edits), format!("Each of `{list}` must be finite, and is refused otherwise."))
+    robust(Some(edits), format!("Validate `{list}`: every element must be finite."))
 }
 
-/// All of a parameter that the statement goes through.
+/// Check of all elements of a parameter that a comprehension iterates over.
 fn finite_list(site: &Site<'_>) -> Option<Rewrite> {
     let (element, list) = site.parts.iter().filter(|part| part.always).find_map(|part| {
         let generators = match part.expr {
@@ -162,10 +162,10 @@ fn finite_list(site: &Site<'_>) -> Option<Rewrite> {
     }
     let check = format!("any(not math.isfinite({element}) for {element} in {list})");
     let edits = site.guard(&check, &quoted(&format!("{list} must be finite"))).import("math");
-    robust(Some(edits), format!("All of `{list}` must be finite, and are refused otherwise."))
+    robust(Some(edits), format!("Validate `{list}`: every element must be finite."))
 }
 
-/// A number that is too large for what is made of it.
+/// Replaces the `OverflowError` of a number that is too large.
 pub(in crate::transforms) struct OutOfRange;
 
 impl Transform for OutOfRange {
@@ -178,7 +178,7 @@ impl Transform for OutOfRange {
         if site.exception() != "OverflowError" {
             return Vec::new();
         }
-        let why = "A value beyond what can be calculated is refused with an error that names it.";
+        let why = "Raise an error that names the input when the calculation overflows.";
         let wrong = match site.inputs().as_slice() {
             [only]
                 if site
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_refused() {
+    fn floats_that_are_not_finite_are_rejected() {
         let text = "import math\nclass Bad(Exception):\n    pass\ndef cents(price: float):\n    if price < 0:\n        raise Bad(\"no\")\n    return round(price * 100)\n";
         let found =
             rewritten(&NotFinite, text, crash(7, "ValueError", "cannot convert float NaN to integer"));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn elements_that_are_not_finite_are_refused() {
+    fn elements_that_are_not_finite_are_rejected() {
         let text =
             "import math\ndef f(samples: list[float]):\n    return [int(sample) for sample in samples]\n";
         let found =
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_is_refused() {
+    fn overflows_are_rejected() {
         let text = "import math\ndef delay(attempt):\n    return math.pow(2.0, attempt)\n";
         let found = rewritten(&OutOfRange, text, crash(3, "OverflowError", "math range error"));
         let expected = "import math\ndef delay(attempt):\n    try:\n        return math.pow(2.0, attempt)\n    except OverflowError as error:\n        raise ValueError(\"attempt is out of range\") from error\n";

@@ -1,4 +1,4 @@
-//! The expressions of a statement, and whether they are evaluated each time.
+//! Expressions of a statement, and whether they are evaluated every time.
 
 use super::tree::is_simple;
 use crate::source::Source;
@@ -8,13 +8,13 @@ use crate::syntax::{Expr, Stmt, ast};
 /// An expression of the failing statement.
 #[derive(Clone, Copy)]
 pub(in crate::transforms) struct Part<'a> {
-    /// The expression.
+    /// Expression.
     pub(in crate::transforms) expr: &'a Expr,
-    /// Whether it is evaluated whenever the statement is, with names of the function only.
+    /// Whether it is evaluated in every execution of the statement, with names of the function only.
     pub(in crate::transforms) always: bool,
 }
 
-/// The expressions of the statement at a line; nothing if the line is another part of it.
+/// Expressions of the statement at a line; `None` if the line is another part of the statement.
 pub(in crate::transforms) fn parts_at<'a>(
     source: &Source,
     statement: &'a Stmt,
@@ -29,13 +29,13 @@ pub(in crate::transforms) fn parts_at<'a>(
                 collect.visit_expr(&item.context_expr);
             }
         }
-        // A deliberate error is not a mistake.
+        // A raised error is deliberate.
         Stmt::Raise(_) | Stmt::Assert(_) => return None,
         Stmt::Expr(text) if text.value.is_string_literal_expr() => return None,
         simple if is_simple(simple) => walk_stmt(&mut collect, simple),
         _ => return None,
     }
-    // A name that is bound on the way has no value before the statement.
+    // A name bound inside the statement has no value before it.
     if collect.parts.iter().any(|part| part.expr.is_named_expr()) {
         collect.parts.iter_mut().for_each(|part| part.always = false);
     }

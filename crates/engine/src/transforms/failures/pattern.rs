@@ -1,46 +1,46 @@
-//! Regular expressions, as far as is needed to see which of them take too long, and to write them otherwise.
+//! Parser for regular expressions, sufficient to detect catastrophic backtracking and to rewrite the pattern.
 
 use super::charset::is_disjoint;
 
-/// A part of a pattern with what says how often it occurs.
+/// An atom of a pattern with its quantifier.
 #[derive(Debug, Clone, PartialEq)]
 struct Item<'a> {
     atom: Atom<'a>,
-    /// `""`, `?`, `*` or `+`, or anything else that is only kept.
+    /// Quantifier: `""`, `?`, `*` or `+`; any other one is only copied.
     times: &'a str,
     text: &'a str,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Atom<'a> {
-    /// One character of some.
+    /// A character or a character class.
     Class(&'a str),
-    /// What is in parentheses, and whether it is remembered.
+    /// Content of a group, and whether the group captures.
     Group(&'a str, bool),
-    /// Anchors and whatever else.
+    /// Anchors and boundaries.
     Other,
 }
 
-/// A pattern that matches the same, without repetitions in repetitions, and whether a group is no longer remembered.
-/// Nothing if there are none that are understood.
+/// Equivalent pattern without nested repetitions, and whether it loses a capturing group. `None` if there is no nested
+/// repetition that can be rewritten.
 pub(in crate::transforms) fn without_nesting(pattern: &str) -> Option<(String, bool)> {
     let items = items(pattern)?;
-    let (mut text, mut forgets, mut changed) = (String::new(), false, false);
+    let (mut text, mut loses_group, mut changed) = (String::new(), false, false);
     for item in &items {
         match flattened(item) {
             Some(flat) => {
                 text.push_str(&flat);
-                forgets |= matches!(item.atom, Atom::Group(_, true));
+                loses_group |= matches!(item.atom, Atom::Group(_, true));
                 changed = true;
             }
             None => text.push_str(item.text),
         }
     }
-    changed.then_some((text, forgets))
+    changed.then_some((text, loses_group))
 }
 
-/// A pattern that is found in the same texts, though not at the same places: one character of a run is enough at its
-/// ends.
+/// Pattern that is found in the same strings, though not at the same positions: at both ends, one character of a run is
+/// sufficient.
 pub(in crate::transforms) fn found_anywhere(pattern: &str) -> Option<String> {
     let items = items(pattern)?;
     let last = items.len().checked_sub(1)?;
@@ -55,7 +55,7 @@ pub(in crate::transforms) fn found_anywhere(pattern: &str) -> Option<String> {
     Some(items.iter().enumerate().map(shorten).collect())
 }
 
-/// `(C+s?)+` without the outer repetition.
+/// Rewrites `(C+s?)+` without the outer repetition.
 fn flattened(item: &Item<'_>) -> Option<String> {
     let Atom::Group(body, _) = item.atom else { return None };
     if !matches!(item.times, "+" | "*") {
@@ -90,7 +90,7 @@ fn flattened(item: &Item<'_>) -> Option<String> {
     Some(if item.times == "*" { format!("(?:{flat})?") } else { flat })
 }
 
-/// The parts of a pattern; nothing if it has alternatives or refers to its own groups.
+/// Items of a pattern; `None` if it has alternatives or backreferences.
 fn items(pattern: &str) -> Option<Vec<Item<'_>>> {
     let mut items = Vec::new();
     let mut rest = pattern;
@@ -151,7 +151,7 @@ fn class_length(rest: &str) -> Option<usize> {
         match letter {
             _ if is_escaped => is_escaped = false,
             '\\' => is_escaped = true,
-            // Right at the beginning it is one of the characters.
+            // At the start of a class, `]` is a literal.
             ']' if at > 1 && &rest[..at] != "[^" => return Some(at + 1),
             _ => {}
         }
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_repetitions_become_one() {
+    fn nested_repetitions_are_flattened() {
         assert_eq!(flat(r"^([a-z0-9]+-?)+$").unwrap(), r"^[a-z0-9]+(?:-[a-z0-9]+)*-?$");
         assert_eq!(flat(r"(?:\w+\s*)*!").unwrap(), r"(?:\w+(?:\s+\w+)*\s*)?!");
         assert_eq!(flat(r"(\.?\d+)+").unwrap(), r"\.?\d+(?:\.\d+)*");
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_stays() {
+    fn unsupported_patterns_stay() {
         for pattern in [
             r"([a-z-]+-?)+",
             r"(a|b)+",
@@ -213,16 +213,16 @@ mod tests {
     }
 
     #[test]
-    fn runs_at_the_ends_of_what_is_found_are_short() {
+    fn runs_at_the_ends_are_shortened() {
         assert_eq!(found_anywhere(r"[\w.]+@[\w.]+").unwrap(), r"[\w.]@[\w.]");
         assert_eq!(found_anywhere(r"^\w+@"), None);
         assert_eq!(found_anywhere(r"a+|b"), None);
     }
 
-    /// Compares two patterns in Python, on all short texts of some letters.
-    fn is_same(way: &str, before: &str, after: &str) -> bool {
+    /// Compares two patterns in Python, on all short strings over some characters.
+    fn is_same(method: &str, before: &str, after: &str) -> bool {
         let program = format!(
-            "import itertools, re\nfor n in range(7):\n    for t in itertools.product('a1-@ ', repeat=n):\n        t = ''.join(t)\n        assert (re.{way}(r'''{before}''', t) is None) == (re.{way}(r'''{after}''', t) is None), t\n"
+            "import itertools, re\nfor n in range(7):\n    for t in itertools.product('a1-@ ', repeat=n):\n        t = ''.join(t)\n        assert (re.{method}(r'''{before}''', t) is None) == (re.{method}(r'''{after}''', t) is None), t\n"
         );
         std::process::Command::new("python3").args(["-c", &program]).status().unwrap().success()
     }

@@ -1,4 +1,4 @@
-//! Records of another version: fields that are missing, new, or of another type.
+//! Records of another schema version: fields that are missing, new, or of another type.
 
 use super::site::{Site, quoted, robust, root_of};
 use super::wording::listed;
@@ -6,7 +6,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, ast};
 
-/// A field that a record does not have.
+/// Checks for a field that a record does not have.
 pub(in crate::transforms) struct MissingKey;
 
 impl Transform for MissingKey {
@@ -39,12 +39,12 @@ fn subscripts<'a>(site: &Site<'a>) -> Vec<(&'a ast::ExprSubscript, bool)> {
     parts.collect()
 }
 
-/// `address["city"]` and no other: the field is looked for before.
+/// Checks for the field of `address["city"]` in advance, if it is the only subscript.
 fn single_key(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<Rewrite> {
     let [(item, true)] = keys else { return None };
     let (Expr::Name(record), Expr::StringLiteral(key)) = (&*item.value, &*item.slice) else { return None };
     let name = record.id.as_str();
-    // Only of these nobody expects a value that comes into being when it is asked for.
+    // Other mappings, such as defaultdict, may create the value on access.
     let is_plain = site.annotation(name).is_some_and(|annotation| {
         annotation.starts_with("dict")
             || annotation.starts_with("Dict")
@@ -57,7 +57,7 @@ fn single_key(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<R
     let key = key.value.to_str();
     let edits = site
         .guard(&format!("{} not in {name}", quoted(key)), &quoted(&format!("{name} has no field '{key}'")));
-    robust(Some(edits), format!("`{name}` without `{key}` is refused with an error that names the field."))
+    robust(Some(edits), format!("Raise an error that names the field if `{name}` has no `{key}`."))
 }
 
 fn without_field(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Option<Rewrite> {
@@ -80,16 +80,16 @@ fn without_field(site: &Site<'_>, keys: &[(&ast::ExprSubscript, bool)]) -> Optio
         site.annotation(name).is_some_and(|annotation| annotation.to_lowercase().starts_with("list["))
     };
     let message = |error: &str| match (direct, looked_up) {
-        (Some(name), _) => format!("f\"{name} is not known: {{{name}!r}}\""),
+        (Some(name), _) => format!("f\"unknown {name}: {{{name}!r}}\""),
         (None, Some(_)) => format!("f\"{all} has a missing or unknown field: {{{error}}}\""),
         _ if subject.iter().all(is_list) => format!("f\"an entry of {all} has no field {{{error}}}\""),
         _ => format!("f\"{all} has no field {{{error}}}\""),
     };
-    let why = format!("`{all}` without what is needed is refused with an error that names the field.");
+    let why = format!("Raise an error that names the missing field or key of `{all}`.");
     robust(site.translate_as(&["KeyError"], message), why)
 }
 
-/// All that another version of a record can raise at the statement.
+/// Handles all exceptions that a record of another version can raise at the statement.
 fn another_shape(site: &Site<'_>, exceptions: &[&str]) -> Option<Rewrite> {
     let names = site.inputs();
     if names.is_empty() || site.failed.scenario != "schema_drift" {
@@ -99,11 +99,11 @@ fn another_shape(site: &Site<'_>, exceptions: &[&str]) -> Option<Rewrite> {
     let message = |error: &str| format!("f\"{all} does not have the expected fields: {{{error}}}\"");
     robust(
         site.translate_as(exceptions, message),
-        format!("`{all}` of another shape is refused with an error that names it."),
+        format!("Raise an error if `{all}` does not have the expected fields."),
     )
 }
 
-/// A field that is of another type, or too many or too few of them.
+/// Replaces the error of a field with another type, or of too many or too few fields.
 pub(in crate::transforms) struct WrongTypeOfField;
 
 impl Transform for WrongTypeOfField {
@@ -121,7 +121,8 @@ impl Transform for WrongTypeOfField {
             "ValueError" if is_unpacking => "has too few or too many fields",
             _ => return Vec::new(),
         };
-        // Only a record of another version has the right type and fields of another; unpacking can fail for any.
+        // Only schema drift gives a record of the right type with fields of a wrong type; unpacking can fail in any
+        // scenario.
         let is_drift = site.failed.scenario == "schema_drift";
         if !is_drift && !is_unpacking || site.failed.scenario == "user_misuse" || site.is_concurrent() {
             return Vec::new();
@@ -138,7 +139,7 @@ impl Transform for WrongTypeOfField {
             wrong.to_owned()
         };
         let message = quoted(&format!("{all} {wrong}"));
-        let why = format!("`{all}` that {wrong} is refused with an error that says so.");
+        let why = format!("Raise an error if `{all}` {wrong}.");
         let narrow = (!names.is_empty()).then(|| robust(site.translate(&message), why)).flatten();
         let wide = another_shape(&site, &["AttributeError", "TypeError"])
             .filter(|_| site.exception() != "ValueError");
@@ -146,7 +147,7 @@ impl Transform for WrongTypeOfField {
     }
 }
 
-/// Whether there is a `**record` in a call.
+/// Whether a call unpacks a record with `**`.
 fn has_spread(site: &Site<'_>) -> bool {
     site.calls().any(|(call, _)| call.arguments.keywords.iter().any(|keyword| keyword.arg.is_none()))
 }
@@ -158,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_missing_field_is_looked_for() {
+    fn a_single_field_is_checked_in_advance() {
         let text = "def town(address: dict[str, str]) -> str:\n    return address[\"city\"]\n";
         let found = rewritten(&MissingKey, text, crash(2, "KeyError", "'city'"));
         let expected = "def town(address: dict[str, str]) -> str:\n    if \"city\" not in address:\n        raise ValueError(\"address has no field 'city'\")\n    return address[\"city\"]\n";
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn several_fields_are_named_by_the_error() {
+    fn missing_fields_are_named_by_the_error() {
         let text = "def label(address):\n    return f\"{address['name']}, {address['city']}\"\n";
         let found = rewritten(&MissingKey, text, crash(2, "KeyError", "'city'"));
         let expected = "def label(address):\n    try:\n        return f\"{address['name']}, {address['city']}\"\n    except KeyError as error:\n        raise ValueError(f\"address has no field {error}\") from error\n";
@@ -178,11 +179,11 @@ mod tests {
         );
         let text = "TABLE = {}\ndef factor(unit):\n    return TABLE[unit]\n";
         let found = rewritten(&MissingKey, text, crash(3, "KeyError", "'x'"));
-        assert!(found[0].contains("raise ValueError(f\"unit is not known: {unit!r}\") from error"));
+        assert!(found[0].contains("raise ValueError(f\"unknown unit: {unit!r}\") from error"));
     }
 
     #[test]
-    fn other_errors_are_no_missing_fields() {
+    fn other_errors_are_ignored() {
         let text = "def f(x):\n    return x[\"a\"]\n";
         assert!(rewritten(&MissingKey, text, crash(2, "IndexError", "")).is_empty());
         assert!(rewritten(&MissingKey, "def f(x):\n    return g(x)\n", crash(2, "KeyError", "")).is_empty());
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_another_type_are_refused_with_the_error_of_the_module() {
+    fn fields_of_another_type_raise_the_exception_of_the_module() {
         let text = "class Bad(Exception):\n    pass\ndef f(invoice):\n    due = invoice.get(\"due\")\n    if due is None:\n        raise Bad(\"not due\")\n    return due.isoformat()\n";
         let found = rewritten(&WrongTypeOfField, text, drift(7, "AttributeError", ""));
         let expected = text.replace(

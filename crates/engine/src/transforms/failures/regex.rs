@@ -1,4 +1,4 @@
-//! Regular expressions that take longer than anybody waits.
+//! Regular expressions with catastrophic backtracking.
 
 use super::pattern::{found_anywhere, without_nesting};
 use super::site::{callee, expressions, robust, statements};
@@ -7,7 +7,7 @@ use crate::source::Source;
 use crate::syntax::visitor::{Visitor, walk_expr, walk_stmt};
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
-/// A repetition in a repetition, which tries every way to split a text.
+/// Rewrites a nested repetition, which tries every way to split a string.
 pub(in crate::transforms) struct CatastrophicRegex;
 
 impl Transform for CatastrophicRegex {
@@ -33,24 +33,25 @@ impl Transform for CatastrophicRegex {
     }
 }
 
-/// A pattern, and what is done with it.
+/// A pattern and its use.
 struct Used<'a> {
     literal: &'a ast::ExprStringLiteral,
-    /// Whether only `match`, `search` or `fullmatch` is called, and asked for nothing else than whether there is one.
+    /// Whether the pattern is used only with `match`, `search` or `fullmatch`, and only the truth of the result matters.
     only_asked: bool,
-    /// Whether it is only searched for.
+    /// Whether the pattern is used only with `search`.
     only_searched: bool,
 }
 
-/// `re.match(r"…", text)`.
+/// Pattern of `re.match(r"…", text)`.
 fn direct<'a>(source: &Source, call: &'a ast::ExprCall) -> Option<Used<'a>> {
-    let way = callee(source, call)?.strip_prefix("re.")?;
+    let method = callee(source, call)?.strip_prefix("re.")?;
     let literal = plain_pattern(source, call)?;
-    let asks = matches!(way, "match" | "search" | "fullmatch") && truths(source).contains(&call.range());
-    Some(Used { literal, only_asked: asks, only_searched: way == "search" })
+    let is_tested =
+        matches!(method, "match" | "search" | "fullmatch") && truths(source).contains(&call.range());
+    Some(Used { literal, only_asked: is_tested, only_searched: method == "search" })
 }
 
-/// `PATTERN.match(text)` with `PATTERN = re.compile(r"…")` in the module.
+/// Pattern of `PATTERN.match(text)` with `PATTERN = re.compile(r"…")` in the module.
 fn compiled<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<Used<'a>> {
     let Expr::Attribute(method) = &*call.func else { return None };
     let Expr::Name(name) = &*method.value else { return None };
@@ -68,7 +69,7 @@ fn compiled<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<Used<'a>> {
     let truths = truths(source);
     let all = expressions(source.body());
     let names = all.iter().filter(|expr| matches!(expr, Expr::Name(found) if found.id == name.id)).count();
-    let asked: Vec<&str> = all
+    let methods: Vec<&str> = all
         .iter()
         .filter_map(|expr| {
             let Expr::Call(call) = expr else { return None };
@@ -77,16 +78,16 @@ fn compiled<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<Used<'a>> {
             (is_same && truths.contains(&call.range())).then(|| method.attr.as_str())
         })
         .collect();
-    // The name is there once more where it is bound.
-    let only_asked =
-        asked.len() + 1 == names && asked.iter().all(|way| matches!(*way, "match" | "search" | "fullmatch"));
-    Some(Used { literal, only_asked, only_searched: asked.iter().all(|way| *way == "search") })
+    // The assignment is one more occurrence of the name.
+    let only_asked = methods.len() + 1 == names
+        && methods.iter().all(|method| matches!(*method, "match" | "search" | "fullmatch"));
+    Some(Used { literal, only_asked, only_searched: methods.iter().all(|method| *method == "search") })
 }
 
 fn plain_pattern<'a>(source: &Source, call: &'a ast::ExprCall) -> Option<&'a ast::ExprStringLiteral> {
     let Some(Expr::StringLiteral(literal)) = call.arguments.args.first() else { return None };
     let arguments = source.of(&call.arguments);
-    // White space means something else then.
+    // In verbose mode white space is ignored.
     let is_verbose = arguments.contains("VERBOSE") || arguments.contains("re.X");
     (!literal.value.is_implicit_concatenated() && !is_verbose).then_some(literal)
 }
@@ -101,17 +102,18 @@ fn rewritten(source: &Source, used: &Used<'_>) -> Option<Rewrite> {
     if !is_plain || inner.starts_with(quote) {
         return None;
     }
-    let flat =
-        without_nesting(inner).filter(|(_, forgets)| used.only_asked || !forgets).map(|(pattern, _)| pattern);
+    let flat = without_nesting(inner)
+        .filter(|(_, loses_group)| used.only_asked || !loses_group)
+        .map(|(pattern, _)| pattern);
     let found = (used.only_asked && used.only_searched)
         .then(|| found_anywhere(flat.as_deref().unwrap_or(inner)))
         .flatten();
     let pattern = found.or(flat)?;
-    let why = "The pattern matches the same texts, but no longer tries every way to split them.";
+    let why = "Rewrite the pattern without catastrophic backtracking; it matches the same strings.";
     robust(Some(source.edit().replace(used.literal, format!("{prefix}{quote}{pattern}{quote}"))), why)
 }
 
-/// Expressions of which only the truth is used.
+/// Ranges of expressions of which only the truth value is used.
 fn truths(source: &Source) -> Vec<TextRange> {
     let mut truths = Truths(Vec::new());
     truths.visit_body(source.body());
@@ -180,33 +182,33 @@ mod tests {
     use super::super::site::testing::rewritten as rewrite;
     use super::*;
 
-    fn late() -> Failed {
+    fn timeout() -> Failed {
         Failed { section: "f".to_owned(), kind: "timeout".to_owned(), ..Failed::default() }
     }
 
     #[test]
-    fn patterns_are_written_otherwise() {
+    fn patterns_are_rewritten() {
         let text = "import re\ndef f(text):\n    return re.match(r\"^([a-z0-9]+-?)+$\", text) is not None\n";
         assert_eq!(
-            rewrite(&CatastrophicRegex, text, late()),
+            rewrite(&CatastrophicRegex, text, timeout()),
             [text.replace("([a-z0-9]+-?)+", "[a-z0-9]+(?:-[a-z0-9]+)*-?")]
         );
         let text = "import re\ndef f(text):\n    return re.search(r\"[\\w.]+@[\\w.]+\", text) is not None\n";
         assert_eq!(
-            rewrite(&CatastrophicRegex, text, late()),
+            rewrite(&CatastrophicRegex, text, timeout()),
             [text.replace("[\\w.]+@[\\w.]+", "[\\w.]@[\\w.]")]
         );
         let text = "import re\nTAGS = re.compile('^(a+-?)+$')\ndef f(text):\n    if TAGS.match(text):\n        return 1\n";
-        assert_eq!(rewrite(&CatastrophicRegex, text, late()), [text.replace("(a+-?)+", "a+(?:-a+)*-?")]);
+        assert_eq!(rewrite(&CatastrophicRegex, text, timeout()), [text.replace("(a+-?)+", "a+(?:-a+)*-?")]);
     }
 
     #[test]
-    fn matches_that_are_looked_at_keep_their_groups() {
+    fn patterns_whose_match_is_used_stay() {
         let text = "import re\ndef f(text):\n    return re.match(r\"^([a-z0-9]+-?)+$\", text)\n";
-        assert!(rewrite(&CatastrophicRegex, text, late()).is_empty());
+        assert!(rewrite(&CatastrophicRegex, text, timeout()).is_empty());
         let text = "import re\ndef f(text):\n    return re.search(r\"[\\w.]+@[\\w.]+\", text).group()\n";
-        assert!(rewrite(&CatastrophicRegex, text, late()).is_empty());
+        assert!(rewrite(&CatastrophicRegex, text, timeout()).is_empty());
         let text = "import re\ndef f(text):\n    return re.match(r\"^[a-z]+$\", text) is None\n";
-        assert!(rewrite(&CatastrophicRegex, text, late()).is_empty());
+        assert!(rewrite(&CatastrophicRegex, text, timeout()).is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! What several callers share: directories, dictionaries, connections.
+//! State that concurrent callers share: directories, dictionaries, connections.
 
 use super::locks::locked;
 use super::site::{Site, callee, robust, root_of, statements};
@@ -6,7 +6,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::{Edits, Source};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A directory that somebody else has made meanwhile.
+/// Accepts a directory that another caller has created in the meantime.
 pub(in crate::transforms) struct ExistsOk;
 
 impl Transform for ExistsOk {
@@ -27,19 +27,17 @@ impl Transform for ExistsOk {
         });
         let Some((call, method)) = found else { return Vec::new() };
         let edits = with_argument(source, source.edit(), call, "exist_ok=True");
-        // `os.mkdir` itself cannot be told so.
+        // `os.mkdir` has no `exist_ok`.
         let edits = if callee(source, call) == Some("os.mkdir") {
             edits.replace(&method.attr, "makedirs")
         } else {
             edits
         };
-        robust(Some(edits), "A directory that is there already is as good as a new one.")
-            .into_iter()
-            .collect()
+        robust(Some(edits), "Accept a directory that already exists.").into_iter().collect()
     }
 }
 
-/// One more argument of a call.
+/// Appends an argument to a call.
 fn with_argument<'a>(
     source: &'a Source,
     edits: Edits<'a>,
@@ -58,7 +56,7 @@ fn with_argument<'a>(
     }
 }
 
-/// Something that changes while a loop goes through it.
+/// Iterates over a copy of a container that changes during the loop.
 pub(in crate::transforms) struct IterateCopy;
 
 impl Transform for IterateCopy {
@@ -85,7 +83,7 @@ impl Transform for IterateCopy {
             _ => None,
         });
         let all = of_loop.into_iter().chain(of_parts.map(|generator| &generator.iter));
-        let why = "The loop goes through a copy, which nobody changes meanwhile.";
+        let why = "Iterate over a copy, because the container can change during the loop.";
         all.filter(|iterated| is_shared(iterated))
             .filter_map(|iterated| {
                 let text = source.of(iterated);
@@ -95,7 +93,7 @@ impl Transform for IterateCopy {
     }
 }
 
-/// A path, or a view of one.
+/// Whether an iterated expression is a path, or a dictionary view of one.
 fn is_shared(iterated: &Expr) -> bool {
     match iterated {
         Expr::Call(call) => match &*call.func {
@@ -108,7 +106,7 @@ fn is_shared(iterated: &Expr) -> bool {
     }
 }
 
-/// Something that somebody else has removed meanwhile.
+/// Accepts an entry that another caller has removed in the meantime.
 pub(in crate::transforms) struct PopDefault;
 
 impl Transform for PopDefault {
@@ -121,10 +119,8 @@ impl Transform for PopDefault {
         if site.exception() != "KeyError" || !site.is_concurrent() {
             return Vec::new();
         }
-        let edits = deleted(&site).or_else(|| dropped(&site)).or_else(|| taken(&site));
-        robust(edits, "What somebody else has removed meanwhile does not have to be removed again.")
-            .into_iter()
-            .collect()
+        let edits = deleted(&site).or_else(|| discarded(&site)).or_else(|| popped(&site));
+        robust(edits, "Ignore an entry that a concurrent call has already removed.").into_iter().collect()
     }
 }
 
@@ -136,8 +132,8 @@ fn deleted<'a>(site: &Site<'a>) -> Option<Edits<'a>> {
     is_key.then(|| site.source.edit().replace(site.statement, format!("{dict}.pop({key}, None)")))
 }
 
-/// A statement whose value nobody uses.
-fn dropped<'a>(site: &Site<'a>) -> Option<Edits<'a>> {
+/// Rewrites a removal whose value is not used.
+fn discarded<'a>(site: &Site<'a>) -> Option<Edits<'a>> {
     let Stmt::Expr(statement) = site.statement else { return None };
     let Expr::Call(call) = &*statement.value else { return None };
     let Expr::Attribute(method) = &*call.func else { return None };
@@ -148,8 +144,8 @@ fn dropped<'a>(site: &Site<'a>) -> Option<Edits<'a>> {
     }
 }
 
-/// A value that the function itself has put there, and that is the same for all.
-fn taken<'a>(site: &Site<'a>) -> Option<Edits<'a>> {
+/// Adds a default to the removal of a constant that the function itself has stored.
+fn popped<'a>(site: &Site<'a>) -> Option<Edits<'a>> {
     let (call, dict, key) = site.calls().find_map(|(call, _)| {
         let Expr::Attribute(method) = &*call.func else { return None };
         let [key] = &*call.arguments.args else { return None };
@@ -164,7 +160,7 @@ fn taken<'a>(site: &Site<'a>) -> Option<Edits<'a>> {
     Some(with_argument(site.source, site.source.edit(), call, value))
 }
 
-/// A connection of `SQLite` that another thread has made.
+/// Shares an `SQLite` connection that another thread has opened.
 pub(in crate::transforms) struct SqliteOtherThread;
 
 impl Transform for SqliteOtherThread {
@@ -201,7 +197,7 @@ fn shared_connection(site: &Site<'_>) -> Option<Rewrite> {
     let (edits, lock) = locked(site.source, site.function, edits)?;
     robust(
         Some(edits),
-        format!("Threads share the connection, and use it one after the other under `self.{lock}`."),
+        format!("Share the connection between threads and serialize its use with `self.{lock}`."),
     )
 }
 
@@ -235,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn loops_go_through_copies() {
+    fn loops_iterate_over_copies() {
         let text = "class A:\n    def f(self):\n        for x in self.seen.values():\n            print(x)\n";
         let message = "dictionary changed size during iteration";
         let found = rewritten(&IterateCopy, text, spike(3, "RuntimeError", message));
@@ -249,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_gone_is_not_removed() {
+    fn removed_entries_are_ignored() {
         let text = "class A:\n    def f(self, key):\n        del self.d[key]\n";
         let found = rewritten(&PopDefault, text, spike(3, "KeyError", "1"));
         assert_eq!(found, [text.replace("del self.d[key]", "self.d.pop(key, None)")]);

@@ -1,4 +1,4 @@
-//! The place of a failure, and the two ways to change it: a check before it, or another error instead of it.
+//! The failing statement, and the two ways to change it: a check before it, or another error instead of its exception.
 
 use super::naming::{Spelled, own_exception, spelled};
 use super::parts::{Part, parts_at};
@@ -12,20 +12,20 @@ use crate::syntax::{Expr, Ranged, Stmt, ast};
 
 /// The statement that fails, in its function.
 pub(in crate::transforms) struct Site<'a> {
-    /// The file.
+    /// Source file.
     pub(in crate::transforms) source: &'a Source,
-    /// How it fails.
+    /// Failure to answer.
     pub(in crate::transforms) failed: &'a Failed,
-    /// The function around the line.
+    /// Function that contains the line.
     pub(in crate::transforms) function: Function<'a>,
-    /// The innermost statement of the line.
+    /// Innermost statement at the line.
     pub(in crate::transforms) statement: &'a Stmt,
-    /// All expressions of it; of a compound statement only those of its header.
+    /// Expressions of the statement; for a compound statement only those of its header.
     pub(in crate::transforms) parts: Vec<Part<'a>>,
 }
 
 impl<'a> Site<'a> {
-    /// Nothing if it is not a crash at a statement that has lines of its own.
+    /// Site of a failure; `None` unless it is a crash at a statement that has its lines to itself.
     pub(in crate::transforms) fn of(source: &'a Source, cause: &'a Cause) -> Option<Self> {
         let Cause::Failure(failed) = cause else { return None };
         if failed.kind != "crash" || failed.line == 0 || failed.exception.is_none() {
@@ -38,8 +38,8 @@ impl<'a> Site<'a> {
         }
         let parts = parts_at(source, statement, failed.line)?;
         let site = Self { source, failed, function, statement, parts };
-        // Another error would get past a caller that waits for this one.
-        (!site.is_awaited()).then_some(site)
+        // Another error would escape a caller that handles this one.
+        (!site.is_handled_by_caller()).then_some(site)
     }
 
     /// The same failure, answered at another simple statement of the function.
@@ -49,45 +49,45 @@ impl<'a> Site<'a> {
         Some(self)
     }
 
-    /// Whether a function of the file calls this one and handles just this error.
-    fn is_awaited(&self) -> bool {
+    /// Whether a function of the file calls this one and handles exactly this exception.
+    fn is_handled_by_caller(&self) -> bool {
         let call = format!("{}(", self.function.node.name);
-        let kin = match self.exception() {
+        let base = match self.exception() {
             "KeyError" | "IndexError" => "LookupError",
             "ZeroDivisionError" | "OverflowError" => "ArithmeticError",
             _ => "",
         };
-        let waits = |handler: &ast::ExceptHandler| {
+        let handles = |handler: &ast::ExceptHandler| {
             let ast::ExceptHandler::ExceptHandler(handler) = handler;
             let caught = handler.type_.as_deref().map_or("", |caught| self.source.of(caught));
-            let is_this = caught.contains(self.exception()) || (!kin.is_empty() && caught.contains(kin));
+            let is_this = caught.contains(self.exception()) || (!base.is_empty() && caught.contains(base));
             is_this && !caught.contains("ValueError")
         };
         statements(self.source.body()).into_iter().any(|statement| match statement {
             Stmt::Try(attempt) if !self.function.node.range.contains_range(attempt.range) => {
-                attempt.handlers.iter().any(waits)
+                attempt.handlers.iter().any(handles)
                     && attempt.body.iter().any(|inner| self.source.of(inner).contains(&call))
             }
             _ => false,
         })
     }
 
-    /// The exception, empty if there is none.
+    /// Name of the exception, empty if there is none.
     pub(in crate::transforms) fn exception(&self) -> &'a str {
         self.failed.exception.as_deref().unwrap_or_default()
     }
 
-    /// Whether the failure needs several callers at once.
+    /// Whether the failure needs concurrent calls.
     pub(in crate::transforms) fn is_concurrent(&self) -> bool {
         self.failed.scenario == "concurrency_spike"
     }
 
-    /// The names of the parameters that a caller gives.
+    /// Names of the parameters that a caller passes.
     pub(in crate::transforms) fn parameters(&self) -> Vec<&'a str> {
         parameters(self.function).into_iter().map(|parameter| parameter.parameter.name.as_str()).collect()
     }
 
-    /// The annotation of a parameter, as text.
+    /// Annotation of a parameter, as text.
     pub(in crate::transforms) fn annotation(&self, name: &str) -> Option<&'a str> {
         let found = parameters(self.function)
             .into_iter()
@@ -96,19 +96,19 @@ impl<'a> Site<'a> {
         Some(self.source.of(annotation))
     }
 
-    /// Parameters that the statement uses; all of them if it uses only what was made of them.
+    /// Parameters that the statement uses; all parameters if it uses only values derived from them.
     pub(in crate::transforms) fn inputs(&self) -> Vec<&'a str> {
         let all = self.parameters();
         let used: Vec<&str> = all.iter().copied().filter(|name| self.uses(name)).collect();
         if used.is_empty() { all } else { used }
     }
 
-    /// Whether the statement has a name in it.
+    /// Whether the statement contains a name.
     pub(in crate::transforms) fn uses(&self, name: &str) -> bool {
         self.parts.iter().any(|part| matches!(part.expr, Expr::Name(found) if found.id.as_str() == name))
     }
 
-    /// Calls in the statement.
+    /// Calls in the statement, and whether each is always evaluated.
     pub(in crate::transforms) fn calls(&self) -> impl Iterator<Item = (&'a ast::ExprCall, bool)> {
         self.parts.iter().filter_map(|part| match part.expr {
             Expr::Call(call) => Some((call, part.always)),
@@ -116,7 +116,7 @@ impl<'a> Site<'a> {
         })
     }
 
-    /// Whether a path such as `prices` or `self.free` may be checked here: it belongs to the input, and nobody else
+    /// Whether a path such as `prices` or `self.free` may be checked here: it belongs to the input, and no concurrent call
     /// changes it between the check and the use.
     pub(in crate::transforms) fn may_check(&self, path: &Expr) -> bool {
         let Some(root) = root_of(path) else { return false };
@@ -125,26 +125,26 @@ impl<'a> Site<'a> {
         !is_self && (names.contains(&root) || (!names.is_empty() || root == "self") && !self.is_concurrent())
     }
 
-    /// The `raise` that refuses an input, with the exception of the module if the function has one.
-    /// The message is a Python expression.
+    /// `raise` statement that rejects an input, with the exception class of the module if the function uses one. The message
+    /// is a Python expression.
     pub(in crate::transforms) fn refusal(&self, exception: &str, message: &str) -> String {
         let own = own_exception(self.source, self.function.node);
         format!("raise {}({message})", own.unwrap_or(exception))
     }
 
-    /// A check before the statement.
+    /// Inserts a check before the statement.
     pub(in crate::transforms) fn guard(&self, condition: &str, message: &str) -> Edits<'a> {
         let lines = [format!("if {condition}:"), format!("    {}", self.refusal("ValueError", message))];
         self.source.edit().before(self.statement, &lines)
     }
 
-    /// Another error instead of the one that the statement raises. Nothing if the statement is not a simple one, or if
-    /// something in it is meant to raise by itself.
+    /// Replaces the exception of the statement by another error. `None` if the statement is not simple, or if a function of
+    /// the file that it calls may raise on purpose.
     pub(in crate::transforms) fn translate(&self, message: &str) -> Option<Edits<'a>> {
         self.translate_as(&[self.exception()], |_| message.to_owned())
     }
 
-    /// As `translate`, for several exceptions and with a message that may use the name of the error.
+    /// Like `translate`, for several exceptions and with a message that may use the name of the caught error.
     pub(in crate::transforms) fn translate_as(
         &self,
         exceptions: &[&str],
@@ -170,19 +170,19 @@ impl<'a> Site<'a> {
         Some(spelled.into_iter().fold(edits, |edits, exception| exception.import(edits)))
     }
 
-    /// The first of several names that the function does not use.
+    /// First of several names that the function does not use.
     pub(in crate::transforms) fn free_name<'n>(&self, names: &[&'n str]) -> Option<&'n str> {
         let used = names_in(&self.function.node.body);
         let parameters = self.parameters();
         names.iter().copied().find(|name| !used.contains(name) && !parameters.contains(name))
     }
 
-    /// Whether others run in the middle of the statement.
+    /// Whether the statement suspends the function.
     fn suspends(&self) -> bool {
         self.parts.iter().any(|part| matches!(part.expr, Expr::Yield(_) | Expr::YieldFrom(_)))
     }
 
-    /// Functions of the file may refuse something on purpose; their errors are not touched.
+    /// Whether the statement calls a function of the file, which may raise on purpose; such errors are not replaced.
     fn calls_own_functions(&self) -> bool {
         let is_recursion = self.exception() == "RecursionError";
         let own = self.source.functions();
@@ -197,7 +197,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Makes a rewrite for robustness of edits.
+/// Rewrite for robustness from edits.
 pub(in crate::transforms) fn robust(edits: Option<Edits<'_>>, why: impl Into<String>) -> Option<Rewrite> {
     let text = edits?.finish()?;
     Some(Rewrite { text, why: why.into(), gain: Gain::Robustness })
@@ -210,11 +210,11 @@ fn is_in_body(source: &Source, function: &ast::StmtFunctionDef, statement: &Stmt
 
 #[cfg(test)]
 pub(in crate::transforms) mod testing {
-    //! What tests of transforms share.
+    //! Helpers for tests of transforms.
     use crate::source::Source;
     use crate::transforms::{Cause, Failed, Transform};
 
-    /// A crash of the first function at a line.
+    /// A crash at a line.
     pub(in crate::transforms) fn crash(line: u32, exception: &str, message: &str) -> Failed {
         Failed {
             line,
@@ -226,13 +226,13 @@ pub(in crate::transforms) mod testing {
         }
     }
 
-    /// What a transform makes of a text; each result parses.
+    /// Texts of all rewrites of a transform; asserts that each one parses.
     pub(in crate::transforms) fn rewritten(
         transform: &dyn Transform,
         text: &str,
         failed: Failed,
     ) -> Vec<String> {
-        let source = Source::parse(text).expect("the text of a test parses");
+        let source = Source::parse(text).expect("test source parses");
         let rewrites = transform.rewrite(&source, &Cause::Failure(failed));
         assert!(
             rewrites.iter().all(|rewrite| !rewrite.why.is_empty() && Source::parse(&rewrite.text).is_some())
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_statements_with_lines_of_their_own_are_sites() {
+    fn only_statements_on_their_own_lines_are_sites() {
         assert!(is_site("def f(x):\n    return x[0]  # first\n", 2));
         assert!(is_site("@cache\ndef f(x):\n    if x[0]:\n        return 1\n", 3));
         assert!(!is_site("def f(x): return x[0]\n", 1));
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_that_are_not_always_evaluated_are_known() {
+    fn conditionally_evaluated_parts_are_marked() {
         let source = Source::parse("def f(x, y):\n    return x if y else [z[0] for z in x]\n").unwrap();
         let cause = Cause::Failure(crash(2, "IndexError", ""));
         let site = Site::of(&source, &cause).unwrap();

@@ -1,4 +1,4 @@
-//! Texts that cannot be encoded or decoded, and queries that are put together from texts.
+//! Encoding errors of strings, and SQL queries built from strings.
 
 use super::naming::{import_from, imported_as};
 use super::site::{Site, callee, expressions, robust, statements};
@@ -6,7 +6,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A text that an encoding does not have, or bytes that are none of it.
+/// Adds an error policy to an `encode` or `decode` call that fails.
 pub(in crate::transforms) struct EncodingErrors;
 
 impl Transform for EncodingErrors {
@@ -55,7 +55,7 @@ fn policies(site: &Site<'_>, call: &ast::ExprCall, method: &str) -> Vec<&'static
     let is_hashed = site.calls().any(|(outer, _)| {
         outer.range().contains_range(call.range()) && callee(site.source, outer).is_some_and(digests)
     });
-    // Only this gives different texts different bytes, and leaves those of valid texts as they are.
+    // `surrogatepass` maps different strings to different bytes and leaves the bytes of valid strings unchanged.
     match (is_utf8, is_hashed) {
         (true, true) => vec!["surrogatepass", "backslashreplace"],
         (true, false) => vec!["backslashreplace", "surrogatepass"],
@@ -70,13 +70,10 @@ fn with_policy(source: &Source, call: &ast::ExprCall, policy: &str) -> Option<Re
         (Some(first), None) => source.edit().replace(first, format!("{}, \"{policy}\"", source.of(first))),
         (None, None) => source.edit().replace(arguments, format!("(errors=\"{policy}\")")),
     };
-    robust(
-        Some(edits),
-        format!("What the encoding does not have is handled by `{policy}` instead of an error."),
-    )
+    robust(Some(edits), format!("Handle encoding errors with `{policy}` instead of an exception."))
 }
 
-/// A query that is put together with values of the caller, who can change what it does.
+/// Replaces values that are concatenated into a query, which allow SQL injection, by parameters.
 pub(in crate::transforms) struct SqlParameters;
 
 impl Transform for SqlParameters {
@@ -96,7 +93,7 @@ impl Transform for SqlParameters {
     }
 }
 
-/// How drivers that the module imports mark a value.
+/// Placeholder syntax of the database driver that the module imports.
 fn placeholder(source: &Source) -> Option<&'static str> {
     let has = |module: &str| imported_as(source, module).is_some() || import_from(source, module).is_some();
     let others = ["psycopg", "psycopg2", "pymysql", "MySQLdb", "mysql.connector"];
@@ -122,13 +119,10 @@ fn bound(site: &Site<'_>, call: &ast::ExprCall, mark: &str) -> Option<Rewrite> {
         let name = site.source.of(argument);
         site.source.edit().replace(query, sql).replace(argument, format!("{name}, {values}"))
     };
-    robust(
-        Some(edits),
-        "Values are given to the query as parameters, so that they cannot change what it does.",
-    )
+    robust(Some(edits), "Pass values as query parameters, so that they cannot change the statement.")
 }
 
-/// The value of a name that is bound once and used once.
+/// Value of a name that is bound once and used once.
 fn assigned_once<'a>(site: &Site<'a>, name: &str) -> Option<&'a Expr> {
     let body = &site.function.node.body;
     let uses = expressions(body)
@@ -166,7 +160,7 @@ fn parameterised(source: &Source, query: &Expr, mark: &str) -> Option<(String, V
                 if is_open {
                     sql.pop();
                 }
-                // A placeholder within a text of the query, or instead of a name of a table, means something else.
+                // Inside a string literal of the query, or for a table name, a placeholder is not a parameter.
                 if sql.matches('\'').count() % 2 == 1 || takes_a_name(&sql) || source.of(value).contains('"')
                 {
                     return None;
@@ -189,7 +183,7 @@ fn takes_a_name(sql: &str) -> bool {
     ) || !sql.ends_with([' ', '=', '(', ',', '<', '>'])
 }
 
-/// `str(x)` is only there to be put together.
+/// Strips `str(x)`, which is only needed for concatenation.
 fn without_str(value: &Expr) -> &Expr {
     match value {
         Expr::Call(call) if matches!(&*call.func, Expr::Name(name) if name.id.as_str() == "str") => {
@@ -228,7 +222,7 @@ fn flatten<'a>(query: &'a Expr, pieces: &mut Vec<Piece<'a>>) -> Option<()> {
     Some(())
 }
 
-/// `"… %s …" % value`, also with several.
+/// Splits `"… %s …" % value` into pieces, also with several values.
 fn formatted<'a>(text: &Expr, values: &'a Expr, pieces: &mut Vec<Piece<'a>>) -> Option<()> {
     let Expr::StringLiteral(text) = text else { return None };
     let values: Vec<&Expr> = match values {
@@ -252,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn encodings_say_what_to_do_with_the_rest() {
+    fn encoding_calls_get_an_error_policy() {
         let line = |value: &str| format!("def f(text):\n    return {value}\n");
         let check = |before: &str, exception: &str, after: &str| {
             let found = rewritten(&EncodingErrors, &line(before), crash(2, exception, ""));
@@ -298,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_tables_and_parts_of_texts_are_no_parameters() {
+    fn table_names_and_parts_of_literals_are_not_parameters() {
         for query in [
             "f\"SELECT 1 FROM {a}\"",
             "f\"SELECT 1 FROM c WHERE a LIKE '%{a}%'\"",

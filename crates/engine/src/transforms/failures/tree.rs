@@ -1,4 +1,4 @@
-//! Small questions about pieces of Python.
+//! Queries on the Python syntax tree.
 
 use crate::source::{Function, Source};
 use crate::syntax::visitor::{Visitor, walk_expr, walk_stmt};
@@ -13,7 +13,7 @@ pub(in crate::transforms) fn parameters(function: Function<'_>) -> Vec<&ast::Par
     function.node.parameters.iter_non_variadic_params().skip(skipped).collect()
 }
 
-/// `a` of `a`, `a.b` and `a.b.c`.
+/// First name of a path: `a` in `a`, `a.b` and `a.b.c`.
 pub(in crate::transforms) fn root_of(path: &Expr) -> Option<&str> {
     match path {
         Expr::Name(name) => Some(name.id.as_str()),
@@ -22,23 +22,23 @@ pub(in crate::transforms) fn root_of(path: &Expr) -> Option<&str> {
     }
 }
 
-/// What a path is called in a message: without `self.`.
+/// Path as shown in a message, without `self.`.
 pub(in crate::transforms) fn called<'a>(source: &'a Source, path: &Expr) -> &'a str {
     let text = source.of(path);
     text.strip_prefix("self.").unwrap_or(text)
 }
 
-/// The name of what is called, such as `math.sqrt`.
+/// Dotted name of the callee, such as `math.sqrt`.
 pub(in crate::transforms) fn callee<'a>(source: &'a Source, call: &ast::ExprCall) -> Option<&'a str> {
     root_of(&call.func).map(|_| source.of(&*call.func))
 }
 
-/// A Python text with double quotes.
+/// Python string literal with double quotes.
 pub(in crate::transforms) fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// Whether it can be evaluated twice without anybody noticing.
+/// Whether an expression can be evaluated twice without side effects.
 pub(in crate::transforms) fn is_pure(expr: &Expr) -> bool {
     match expr {
         Expr::Name(_) | Expr::NumberLiteral(_) => true,
@@ -56,8 +56,8 @@ pub(in crate::transforms) fn is_pure(expr: &Expr) -> bool {
 
 /// Names that statements use or bind.
 pub(in crate::transforms) fn names_in(body: &[Stmt]) -> Vec<&str> {
-    struct Names<'a>(Vec<&'a str>);
-    impl<'a> Visitor<'a> for Names<'a> {
+    struct NameCollector<'a>(Vec<&'a str>);
+    impl<'a> Visitor<'a> for NameCollector<'a> {
         fn visit_expr(&mut self, expr: &'a Expr) {
             if let Expr::Name(name) = expr {
                 self.0.push(name.id.as_str());
@@ -70,40 +70,40 @@ pub(in crate::transforms) fn names_in(body: &[Stmt]) -> Vec<&str> {
             crate::syntax::visitor::walk_except_handler(self, handler);
         }
     }
-    let mut names = Names(Vec::new());
+    let mut names = NameCollector(Vec::new());
     names.visit_body(body);
     names.0
 }
 
-/// All expressions of statements, also those of statements in them.
+/// All expressions of statements, including nested statements.
 pub(in crate::transforms) fn expressions(body: &[Stmt]) -> Vec<&Expr> {
-    struct All<'a>(Vec<&'a Expr>);
-    impl<'a> Visitor<'a> for All<'a> {
+    struct ExprCollector<'a>(Vec<&'a Expr>);
+    impl<'a> Visitor<'a> for ExprCollector<'a> {
         fn visit_expr(&mut self, expr: &'a Expr) {
             self.0.push(expr);
             walk_expr(self, expr);
         }
     }
-    let mut all = All(Vec::new());
+    let mut all = ExprCollector(Vec::new());
     all.visit_body(body);
     all.0
 }
 
-/// All statements, also those in others.
+/// All statements, including nested ones.
 pub(in crate::transforms) fn statements(body: &[Stmt]) -> Vec<&Stmt> {
-    struct All<'a>(Vec<&'a Stmt>);
-    impl<'a> Visitor<'a> for All<'a> {
+    struct StmtCollector<'a>(Vec<&'a Stmt>);
+    impl<'a> Visitor<'a> for StmtCollector<'a> {
         fn visit_stmt(&mut self, statement: &'a Stmt) {
             self.0.push(statement);
             walk_stmt(self, statement);
         }
     }
-    let mut all = All(Vec::new());
+    let mut all = StmtCollector(Vec::new());
     all.visit_body(body);
     all.0
 }
 
-/// Whether a statement has no others in it.
+/// Whether a statement contains no other statements.
 pub(in crate::transforms) fn is_simple(statement: &Stmt) -> bool {
     !matches!(
         statement,
@@ -118,7 +118,7 @@ pub(in crate::transforms) fn is_simple(statement: &Stmt) -> bool {
     )
 }
 
-/// Whether nothing else is on the lines of a statement, and they are of the usual kind.
+/// Whether a statement has its lines to itself, with spaces as indentation and LF line endings.
 pub(in crate::transforms) fn is_alone(source: &Source, statement: &Stmt) -> bool {
     let text = source.text();
     let start = statement.start().to_usize();

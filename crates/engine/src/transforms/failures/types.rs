@@ -1,4 +1,4 @@
-//! Arguments that are not what they are declared to be.
+//! Arguments that contradict their annotations.
 
 use super::annotation::{Allowed, allowed};
 use super::site::{is_alone, parameters, robust};
@@ -7,7 +7,7 @@ use super::{Cause, Rewrite, Transform};
 use crate::source::{Function, Source};
 use crate::syntax::{Expr, Ranged};
 
-/// A wrong argument that is noticed too late, or never.
+/// Validates an argument whose wrong type or value is detected too late, or never.
 pub(in crate::transforms) struct ValidateArgument;
 
 impl Transform for ValidateArgument {
@@ -44,7 +44,7 @@ fn checks<'a>(source: &'a Source, function: Function<'a>) -> Vec<(&'a str, Allow
             let name = parameter.parameter.name.as_str();
             let mut allowed = allowed(source, parameter.parameter.annotation.as_deref()?)?;
             allowed.none |= matches!(parameter.default(), Some(Expr::NoneLiteral(_)));
-            // The function that asks for bytes itself takes only those.
+            // A function that tests for bytes itself accepts only bytes.
             if body.contains(&format!("isinstance({name}, bytes)")) {
                 allowed.classes.retain(|class| !matches!(class.as_str(), "bytearray" | "memoryview"));
             }
@@ -61,10 +61,7 @@ fn with_checks(source: &Source, function: Function<'_>, checks: &[&(&str, Allowe
     let lines: Vec<String> = checks.iter().flat_map(|(name, allowed)| check(name, allowed)).collect();
     let names: Vec<String> = checks.iter().map(|(name, _)| format!("`{name}`")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    let why = format!(
-        "A wrong {} is refused before anything is done, with an error that says what was expected.",
-        listed(&names, "or")
-    );
+    let why = format!("Validate {} at the start of the function.", listed(&names, "and"));
     robust(Some(source.edit().before(first, &lines)), why)
 }
 
@@ -75,7 +72,7 @@ fn check(name: &str, allowed: &Allowed) -> [String; 2] {
         let values = format!("({}{comma})", allowed.values.join(", "));
         return [
             format!("if {unless_none}{name} not in {values}:"),
-            format!("    raise ValueError(f\"{name} is not known: {{{name}!r}}\")"),
+            format!("    raise ValueError(f\"unknown {name}: {{{name}!r}}\")"),
         ];
     }
     let classes = match allowed.classes.as_slice() {
@@ -114,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wrong_argument_is_checked_first_and_then_all() {
+    fn the_wrong_argument_is_validated_first_and_then_all() {
         let found = rewritten(&ValidateArgument, POST, misuse("Ledger.post", "amount", "'much'"));
         let amount = "        if not isinstance(amount, (int, float)):\n            raise TypeError(f\"amount must be a number, not {type(amount).__name__}\")\n";
         let account = "        if not isinstance(account, str):\n            raise TypeError(f\"account must be a string, not {type(account).__name__}\")\n";
@@ -129,18 +126,19 @@ mod tests {
     }
 
     #[test]
-    fn none_and_literals_are_checked_as_declared() {
+    fn none_and_literals_are_validated_as_declared() {
         let text = "def f(a: Optional[int] = None, b: Literal[\"x\", \"y\"] = \"x\"):\n    return g(a, b)\n";
         let found = rewritten(&ValidateArgument, text, misuse("f", "a", "'1'"));
         let expected = "    if a is not None and not isinstance(a, int):\n        raise TypeError(f\"a must be an integer or None, not {type(a).__name__}\")\n    return";
         assert_eq!(found[0], text.replace("    return", expected));
         let found = rewritten(&ValidateArgument, text, misuse("f", "b", "'z'"));
-        let expected = "    if b not in (\"x\", \"y\"):\n        raise ValueError(f\"b is not known: {b!r}\")\n    return";
+        let expected =
+            "    if b not in (\"x\", \"y\"):\n        raise ValueError(f\"unknown b: {b!r}\")\n    return";
         assert_eq!(found[0], text.replace("    return", expected));
     }
 
     #[test]
-    fn right_arguments_and_other_scenarios_are_not_its_business() {
+    fn valid_arguments_and_other_scenarios_are_ignored() {
         assert!(rewritten(&ValidateArgument, POST, misuse("Ledger.post", "amount", "3")).is_empty());
         let mut failed = misuse("Ledger.post", "amount", "'much'");
         failed.scenario = "normal".to_owned();

@@ -1,13 +1,13 @@
-//! What the messages of new errors say: which parameter, and its value where that is safe.
+//! Messages of inserted errors: the parameter, and its value where formatting it is safe.
 
 use super::site::{Site, quoted};
 
-/// Types whose values can always be written into a message. A whole number can have too many digits for that, and a
-/// list can be nested too deeply.
-const SHOWN: &[&str] =
+/// Types whose values can always be formatted. An integer can have too many digits for that, and a list can be nested too
+/// deeply.
+const FORMATTABLE: &[&str] =
     &["str", "bytes", "float", "bool", "Decimal", "datetime", "date", "time", "timedelta", "Path", "UUID"];
 
-/// Several names as a person would list them.
+/// Joins names to an enumeration, such as `a, b or c`.
 pub(in crate::transforms) fn listed(names: &[&str], word: &str) -> String {
     match names {
         [] => String::new(),
@@ -16,18 +16,19 @@ pub(in crate::transforms) fn listed(names: &[&str], word: &str) -> String {
     }
 }
 
-/// The inputs of the failing statement and what is wrong with them, as a Python text: `"name cannot be used"`.
-/// Nothing if the function has no inputs.
+/// Message with the inputs of the failing statement and the problem, as a Python string: `"name is invalid"`. `None` if the
+/// function has no inputs.
 pub(in crate::transforms) fn about_inputs(site: &Site<'_>, wrong: &str) -> Option<String> {
     let names = site.inputs();
     (!names.is_empty()).then(|| quoted(&format!("{} {wrong}", listed(&names, "or"))))
 }
 
-/// As `about_inputs`, with the values if they can be written.
+/// Like `about_inputs`, with the values if they can be formatted.
 pub(in crate::transforms) fn about_values(site: &Site<'_>, wrong: &str) -> Option<String> {
     let names = site.inputs();
-    let is_shown = |name: &&str| site.annotation(name).is_some_and(|annotation| SHOWN.contains(&annotation));
-    if names.is_empty() || !names.iter().all(is_shown) {
+    let is_formattable =
+        |name: &&str| site.annotation(name).is_some_and(|annotation| FORMATTABLE.contains(&annotation));
+    if names.is_empty() || !names.iter().all(is_formattable) {
         return about_inputs(site, wrong);
     }
     let values: Vec<String> = names.iter().map(|name| format!("{{{name}!r}}")).collect();
@@ -49,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_shown_where_that_cannot_fail() {
+    fn values_are_shown_if_formatting_cannot_fail() {
         let (plain, value) = both("def f(a: str, b: float, c: int):\n    return g(a, b)\n");
         assert_eq!(plain.unwrap(), "\"a or b is bad\"");
         assert_eq!(value.unwrap(), "f\"a or b is bad: {a!r}, {b!r}\"");

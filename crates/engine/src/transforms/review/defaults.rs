@@ -1,4 +1,4 @@
-//! What a function is given: defaults that all calls share, checks that vanish with `-O`.
+//! Function arguments: defaults that all calls share, and checks that `-O` removes.
 
 use super::look::{Scene, begins_line, deeper, is_alone, name_of, one, says, text_of};
 use super::{Cause, Gain, Rewrite, Transform};
@@ -6,7 +6,7 @@ use crate::source::{Edits, Source};
 use crate::syntax::ast::helpers::{any_over_body, any_over_expr};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A list, dict or set as a default is made once and shared by all calls.
+/// Replaces a mutable default, which is created once and shared by all calls.
 #[derive(Debug)]
 pub(in crate::transforms) struct MutableDefault;
 
@@ -42,11 +42,15 @@ impl Transform for MutableDefault {
         }
         let text =
             if guards.is_empty() { None } else { guarded(source, function.node, first, edits, &guards) };
-        one(text, "A mutable default is shared by all calls, so each call now makes its own.", Gain::Findings)
+        one(
+            text,
+            "Create the mutable default in each call instead of sharing it between calls.",
+            Gain::Findings,
+        )
     }
 }
 
-/// Right after the docstring: a comment there belongs to what follows it.
+/// Inserts the guards directly after the docstring: a comment there belongs to the statement that follows it.
 fn guarded(
     source: &Source,
     function: &ast::StmtFunctionDef,
@@ -72,7 +76,7 @@ fn is_stub(body: &[Stmt]) -> bool {
 
 fn is_shared(scene: &Scene, parameter: &ast::ParameterWithDefault, default: &Expr) -> bool {
     let name = parameter.name().as_str();
-    // Shared on purpose: calls remember what earlier ones found.
+    // A cache is shared on purpose.
     let is_cache = ["cache", "memo"].iter().any(|word| name.to_lowercase().contains(word));
     let is_container = matches!(default, Expr::List(_) | Expr::Dict(_) | Expr::Set(_))
         || matches!(default, Expr::Call(call) if is_container_type(scene, &call.func));
@@ -85,7 +89,7 @@ fn is_shared(scene: &Scene, parameter: &ast::ParameterWithDefault, default: &Exp
         && !compares_to_none(scene.body, name)
 }
 
-/// What gives the same value when it is evaluated later.
+/// Whether an expression has the same value when it is evaluated later.
 fn is_fresh(scene: &Scene, expression: &Expr) -> bool {
     !any_over_expr(expression, |part| match part {
         Expr::List(_) | Expr::Dict(_) | Expr::Set(_) | Expr::Tuple(_) | Expr::UnaryOp(_) => false,
@@ -114,7 +118,7 @@ fn says_none(annotation: &str) -> bool {
     annotation.contains("None") || annotation.contains("Optional")
 }
 
-/// Types whose values nobody changes: such a default is no finding.
+/// Whether the annotation is a read-only type; such a default is not a finding.
 fn is_read_only(annotation: &str) -> bool {
     let name = annotation.trim_matches(['"', '\'']).split('[').next().unwrap_or("");
     matches!(
@@ -147,7 +151,7 @@ fn or_none(source: &Source, annotation: &Expr) -> String {
     }
 }
 
-/// Checks of arguments by `assert` do not run in optimised programs.
+/// Replaces `assert` on arguments, which `python -O` removes.
 #[derive(Debug)]
 pub(in crate::transforms) struct AssertValidation;
 
@@ -162,7 +166,7 @@ impl Transform for AssertValidation {
         let is_test = function.node.name.starts_with("test")
             || scene.names.imports("pytest", "pytest")
             || scene.names.imports("unittest", "unittest");
-        // Somebody may catch what is raised now.
+        // A caller may handle the AssertionError.
         if is_test || source.text().contains("AssertionError") {
             return Vec::new();
         }
@@ -176,7 +180,7 @@ impl Transform for AssertValidation {
                 edits = edits.replace(statement, check(source, statement, assert));
             }
         }
-        let why = "Checks of arguments by assert vanish with python -O, so they raise an exception instead.";
+        let why = "Raise an exception for invalid arguments instead of assert, which python -O removes.";
         one(edits.finish(), why, Gain::Findings)
     }
 }
@@ -198,7 +202,7 @@ fn check(source: &Source, statement: &Stmt, assert: &ast::StmtAssert) -> String 
     )
 }
 
-/// Only what has an exact opposite is turned around: `not x > 0` is more than `x <= 0`.
+/// Negates a condition. Only operators with an exact opposite are inverted: `not x > 0` also covers NaN, `x <= 0` does not.
 fn negated(source: &Source, test: &Expr) -> String {
     if let Expr::Compare(compare) = test
         && let ([operator], [right]) = (&*compare.ops, &*compare.comparators)
@@ -228,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_call_has_its_own_default() {
+    fn each_call_creates_its_default() {
         let text = "def f(x: int, seen: list[int] = [], *, by={}):\n    \"\"\"Adds.\"\"\"\n    seen.append(x)\n    return seen, by\n";
         assert_eq!(
             review(&MutableDefault, text, "f").unwrap(),
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn defaults_with_a_reason_stay() {
+    fn deliberate_defaults_stay() {
         for text in [
             "def f(n, cache={}):\n    return cache.get(n)\n",
             "def f(n, seen=[]): return seen\n",
@@ -266,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn assertions_of_tests_and_of_other_things_stay() {
+    fn other_assertions_stay() {
         assert_eq!(review(&AssertValidation, "def test_f(x):\n    assert x\n", "test_f"), None);
         assert_eq!(review(&AssertValidation, "def f(x):\n    assert LIMIT\n    return x\n", "f"), None);
         assert_eq!(review(&AssertValidation, "def f(x): assert x\n", "f"), None);

@@ -1,4 +1,4 @@
-//! Handlers that catch more than they mean.
+//! Exception handlers that catch too much.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,8 @@ use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::{Edits, Source};
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, TextSize, ast};
 
-/// `except:` also catches what ends the program, and `except Exception: pass` hides every mistake.
+/// Narrows `except:`, which also catches `SystemExit` and `KeyboardInterrupt`, and `except Exception: pass`, which hides
+/// every programming error.
 #[derive(Debug)]
 pub(in crate::transforms) struct BareExcept;
 
@@ -24,7 +25,7 @@ impl Transform for BareExcept {
                 edits = narrow(&scene, attempt, edits);
             }
         }
-        let why = "The handler names what it catches, so that interrupts and mistakes are not hidden.";
+        let why = "Narrow the handler, so that it does not hide interrupts and programming errors.";
         one(edits.finish(), why, Gain::Findings)
     }
 }
@@ -35,7 +36,7 @@ fn narrow<'s>(scene: &Scene, attempt: &ast::StmtTry, edits: Edits<'s>) -> Edits<
     let is_only = attempt.handlers.len() == 1;
     let known = if is_silent && is_only { exceptions(scene, &attempt.body) } else { None };
     match (&handler.type_, known) {
-        (None, known) if !leaves(&attempt.body) && !reraises(&handler.body) => {
+        (None, known) if !exits_or_suspends(&attempt.body) && !reraises(&handler.body) => {
             let keyword = TextRange::at(handler.start(), TextSize::of("except"));
             let what = known.unwrap_or_else(|| "Exception".to_owned());
             edits.replace(keyword, format!("except {what}"))
@@ -47,8 +48,8 @@ fn narrow<'s>(scene: &Scene, attempt: &ast::StmtTry, edits: Edits<'s>) -> Edits<
     }
 }
 
-/// Whether the program may be meant to go on after an exit, or is suspended in the block.
-fn leaves(body: &[Stmt]) -> bool {
+/// Whether the block can exit the program on purpose, or suspends it.
+fn exits_or_suspends(body: &[Stmt]) -> bool {
     Parts::of(body).expressions.iter().any(|part| match part {
         Expr::Yield(_) | Expr::YieldFrom(_) | Expr::Await(_) => true,
         Expr::Name(name) => matches!(name.id.as_str(), "exit" | "quit" | "SystemExit" | "KeyboardInterrupt"),
@@ -61,7 +62,7 @@ fn reraises(body: &[Stmt]) -> bool {
     Parts::of(body).statements.iter().any(|part| matches!(part, Stmt::Raise(raise) if raise.exc.is_none()))
 }
 
-/// What the only statement of a block can raise, as it is written in a handler.
+/// Exceptions that the only statement of a block can raise, as written in a handler.
 fn exceptions(scene: &Scene, body: &[Stmt]) -> Option<String> {
     let [statement] = body else { return None };
     let mut found = BTreeSet::new();
@@ -74,7 +75,7 @@ fn exceptions(scene: &Scene, body: &[Stmt]) -> Option<String> {
     }
 }
 
-/// Nothing if anything else may be raised.
+/// Adds the exceptions that an expression can raise; `None` if it can raise unknown ones.
 fn raised(scene: &Scene, expression: &Expr, found: &mut BTreeSet<&'static str>) -> Option<()> {
     match expression {
         Expr::Name(_) => Some(()),
@@ -94,15 +95,15 @@ fn raised(scene: &Scene, expression: &Expr, found: &mut BTreeSet<&'static str>) 
 }
 
 fn raised_by(full: &str, call: &ast::ExprCall) -> Option<Vec<&'static str>> {
-    // A name with a zero byte is no name.
+    // A path with a null byte raises ValueError.
     let is_fixed = call.arguments.args.iter().all(Expr::is_literal_expr);
-    let of_files = if is_fixed { vec!["OSError"] } else { vec!["OSError", "ValueError"] };
+    let file_errors = if is_fixed { vec!["OSError"] } else { vec!["OSError", "ValueError"] };
     match full {
         "int" | "float" => Some(vec!["OverflowError", "TypeError", "ValueError"]),
         "json.loads" => Some(vec!["TypeError", "ValueError"]),
         "open" | "os.remove" | "os.unlink" | "os.mkdir" | "os.makedirs" | "os.rmdir" | "os.removedirs"
         | "os.rename" | "os.replace" | "os.listdir" | "os.stat" | "os.chmod" | "os.path.getsize"
-        | "os.path.getmtime" => Some(of_files),
+        | "os.path.getmtime" => Some(file_errors),
         _ => None,
     }
 }
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_handlers_catch_what_can_happen() {
+    fn silent_handlers_catch_only_possible_exceptions() {
         let text = "import os\n\ndef f(x):\n    try:\n        x = int(x)\n    except Exception:\n        pass\n    try:\n        os.remove(x)\n    except:\n        pass\n    try:\n        y = x[\"a\"]\n    except Exception as e: pass\n";
         assert_eq!(
             review(&BareExcept, text, "f").unwrap(),
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn handlers_that_mean_it_stay() {
+    fn deliberate_handlers_stay() {
         for text in [
             "def f(x):\n    try:\n        g(x)\n    except Exception:\n        pass\n",
             "def f(x):\n    try:\n        g(x)\n    except:\n        log()\n        raise\n",

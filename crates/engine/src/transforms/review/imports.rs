@@ -1,11 +1,11 @@
-//! Imports that nothing uses.
+//! Unused imports.
 
 use super::look::{Scene, fills_lines, lines, one};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Stmt, ast};
 
-/// An import of the standard library that nothing in the file says again.
+/// Removes an import of the standard library whose name does not occur again in the file.
 #[derive(Debug)]
 pub(in crate::transforms) struct UnusedImport;
 
@@ -22,18 +22,18 @@ impl Transform for UnusedImport {
         let mut edits = source.edit();
         for statement in source.body() {
             if let Some([alias]) = imported(statement)
-                && !is_said_again(source, alias)
+                && !occurs_again(source, alias)
                 && fills_lines(source, statement)
             {
                 edits = edits.replace(lines(source, statement), "");
             }
         }
-        one(edits.finish(), "Nothing in the file uses the import.", Gain::Findings)
+        one(edits.finish(), "Remove the unused import.", Gain::Findings)
     }
 }
 
-/// Modules that do nothing when they are loaded, and that nobody imports from elsewhere.
-const QUIET: &[&str] = &[
+/// Modules without side effects on import, and whose names other modules do not import from here.
+const SIDE_EFFECT_FREE: &[&str] = &[
     "os",
     "sys",
     "re",
@@ -73,22 +73,22 @@ const QUIET: &[&str] = &[
     "warnings",
 ];
 
-/// The names that a statement takes from such a module.
+/// Names that a statement imports from such a module.
 fn imported(statement: &Stmt) -> Option<&[ast::Alias]> {
     let (module, names) = match statement {
         Stmt::Import(import) => (import.names.first()?.name.as_str(), &import.names),
         Stmt::ImportFrom(import) if import.level == 0 => (import.module.as_deref()?, &import.names),
         _ => return None,
     };
-    let is_quiet = QUIET.contains(&module);
-    (is_quiet && names.iter().all(|alias| alias.name.as_str() != "*")).then_some(names)
+    let is_side_effect_free = SIDE_EFFECT_FREE.contains(&module);
+    (is_side_effect_free && names.iter().all(|alias| alias.name.as_str() != "*")).then_some(names)
 }
 
-/// Also in a text or a comment: types and doctests are there.
-fn is_said_again(source: &Source, alias: &ast::Alias) -> bool {
+/// Whether the name occurs again, also in strings and comments: annotations and doctests use names there.
+fn occurs_again(source: &Source, alias: &ast::Alias) -> bool {
     let name = alias.asname.as_ref().unwrap_or(&alias.name).as_str();
     let words = source.text().split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
-    // `import x as x` says that others may take it from here.
+    // `import x as x` marks a re-export.
     let own = source.of(alias).split(|letter: char| !(letter.is_alphanumeric() || letter == '_'));
     name.contains('.')
         || alias.asname.as_ref().is_some_and(|other| other.as_str() == alias.name.as_str())
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unused_imports_go() {
+    fn unused_imports_are_removed() {
         let text =
             "import os\nimport json\nfrom typing import Any\n\n\ndef f(x):\n    return json.loads(x)\n";
         assert_eq!(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn others_stay() {
+    fn other_imports_stay() {
         for text in [
             "import os\n\n__all__ = [\"os\"]\n",
             "import plugins\n\nx = 1\n",

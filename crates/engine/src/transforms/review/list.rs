@@ -1,4 +1,4 @@
-//! All transforms that look at a section as a reviewer would.
+//! Registry of the review transforms.
 
 use super::Transform;
 use super::defaults::{AssertValidation, MutableDefault};
@@ -18,7 +18,7 @@ use super::strings::JoinStrings;
 use super::style::{EmptyFString, NoneComparison, SelfAssignment};
 use super::time::AwareDatetime;
 
-/// Those that answer failures first, then those against findings, then those for speed.
+/// All review transforms: those that answer failures first, then those for findings, then those for speed.
 #[must_use]
 pub fn of_review() -> Vec<Box<dyn Transform>> {
     vec![
@@ -56,7 +56,7 @@ mod tests {
     const ODD: &str = "import re, os, requests, subprocess\n@d(lambda x=[]: x)\nasync def f(a, /, b=[], *c, d={}, **e): return re.match('é', a).group()\nclass A:\n    def f(self, x=[]): x = x; y = open(x).read(); assert x; return y == None\n    def g(self, x=set()):\n        \"\"\"Doc\"\"\"; return requests.get(x)\n    def h(self): pass\ndef g(x, y=[]):\n    if x: z = \"\"\n    else:\n        def k(q=[]):\n            try: int(q)\n            except: pass\n        return k\n    for i in x: z += f\"ü\"; subprocess.run(\"ls \" + x, shell=True)\n    try: return eval(x)\n    except: raise\n    finally: os.remove(x)\n";
 
     #[test]
-    fn odd_code_is_no_problem() {
+    fn rewrites_of_unusual_code_parse() {
         for text in [ODD.to_owned(), ODD.replace("    ", "\t"), ODD.replace('\n', "\r\n")] {
             let source = Source::parse(&text).unwrap();
             let mut causes: Vec<Cause> = ["<module>", "f", "A.f", "A.g", "A.h", "g", "k", "no"]

@@ -1,4 +1,4 @@
-//! What the transforms of a review have in common: where to look, what a name means, small edits of calls.
+//! Shared parts of the review transforms: the scope of a cause, syntax queries and small edits of calls.
 
 use super::names::Names;
 use super::{Cause, Failed, Gain, Rewrite};
@@ -10,20 +10,20 @@ use crate::syntax::{Expr, Ranged, Stmt, TextRange, TextSize, ast};
 /// The part of a file that a cause is about.
 #[derive(Debug)]
 pub(in crate::transforms) struct Scene<'a> {
-    /// The file.
+    /// Source file.
     pub(in crate::transforms) source: &'a Source,
-    /// What names mean in it.
+    /// Meaning of the names in the file.
     pub(in crate::transforms) names: Names,
-    /// The function; nothing for the module.
+    /// Function of the section; `None` for a module body.
     pub(in crate::transforms) function: Option<Function<'a>>,
-    /// Its statements.
+    /// Statements of the section.
     pub(in crate::transforms) body: &'a [Stmt],
-    /// How it fails, unless it is only reviewed.
+    /// Failure of the section; `None` in a review.
     pub(in crate::transforms) failed: Option<&'a Failed>,
 }
 
 impl<'a> Scene<'a> {
-    /// Nothing if the file has no such section.
+    /// Scope of a cause; `None` if the file has no such section.
     pub(in crate::transforms) fn of(source: &'a Source, cause: &'a Cause) -> Option<Self> {
         let (section, failed) = match cause {
             Cause::Review(section) => (section, None),
@@ -41,28 +41,28 @@ impl<'a> Scene<'a> {
         Some(Self { source, names: Names::of(source), function, body, failed })
     }
 
-    /// The same, but only for a review.
+    /// Scope of a review; `None` for a failure.
     pub(in crate::transforms) fn of_review(source: &'a Source, cause: &'a Cause) -> Option<Self> {
         if matches!(cause, Cause::Failure(_)) { None } else { Self::of(source, cause) }
     }
 
-    /// Whether a part may be what fails. Everything is, in a review.
+    /// Whether a part can be the failing one. In a review every part qualifies.
     pub(in crate::transforms) fn touches(&self, part: impl Ranged) -> bool {
         self.failed.is_none_or(|failed| failed.line == 0 || self.source.is_in(failed.line, part))
     }
 
-    /// Everything in it, without functions and classes inside of it.
+    /// Statements, expressions and blocks of the scope, without nested functions and classes.
     pub(in crate::transforms) fn parts(&self) -> Parts<'a> {
         Parts::of(self.body)
     }
 
-    /// The calls in it of which the full name is known.
+    /// Calls with a known full name.
     pub(in crate::transforms) fn calls(&self) -> Vec<(&'a ast::ExprCall, String)> {
         let calls = self.parts().expressions.into_iter().filter_map(Expr::as_call_expr);
         calls.filter_map(|call| Some((call, self.names.full(&call.func)?))).collect()
     }
 
-    /// The annotation of a parameter.
+    /// Annotation of a parameter.
     pub(in crate::transforms) fn annotation(&self, name: &str) -> Option<&'a str> {
         let parameter = self.function?.node.parameters.find(name)?;
         parameter.annotation().map(|annotation| self.source.of(annotation).trim_matches(['"', '\'']))
@@ -78,16 +78,16 @@ impl<'a> Scene<'a> {
 /// The statements, expressions and blocks of a part of a file.
 #[derive(Debug, Default)]
 pub(in crate::transforms) struct Parts<'a> {
-    /// In the order of the file.
+    /// Statements in source order.
     pub(in crate::transforms) statements: Vec<&'a Stmt>,
-    /// In the order of the file, those around others first.
+    /// Expressions in source order, outer ones first.
     pub(in crate::transforms) expressions: Vec<&'a Expr>,
-    /// Statements that follow each other.
+    /// Blocks of consecutive statements.
     pub(in crate::transforms) blocks: Vec<&'a [Stmt]>,
 }
 
 impl<'a> Parts<'a> {
-    /// Those of some statements.
+    /// Collects the parts of some statements.
     pub(in crate::transforms) fn of(body: &'a [Stmt]) -> Self {
         let mut parts = Self::default();
         parts.visit_body(body);
@@ -113,16 +113,16 @@ impl<'a> Visitor<'a> for Parts<'a> {
         visitor::walk_expr(self, expression);
     }
 
-    // Annotations are not what runs.
+    // Annotations are not executed.
     fn visit_annotation(&mut self, _: &'a Expr) {}
 }
 
-/// The only change that a transform proposes, if it came out.
+/// The only rewrite of a transform; empty without a text.
 pub(in crate::transforms) fn one(text: Option<String>, why: impl Into<String>, gain: Gain) -> Vec<Rewrite> {
     text.map(|text| Rewrite { text, why: why.into(), gain }).into_iter().collect()
 }
 
-/// Whether a statement is alone on its lines, but for a comment after it.
+/// Whether a statement has its lines to itself, except for a trailing comment.
 pub(in crate::transforms) fn is_alone(source: &Source, statement: &Stmt) -> bool {
     begins_line(source, statement) && {
         let rest = &source.text()[statement.end().to_usize()..];
@@ -138,13 +138,13 @@ pub(in crate::transforms) fn begins_line(source: &Source, statement: &Stmt) -> b
     line.trim_matches([' ', '\t']).is_empty() && !previous.trim_end().ends_with('\\')
 }
 
-/// Whether nothing but a statement is on its lines, not even a comment.
+/// Whether a statement has its lines to itself, without a trailing comment.
 pub(in crate::transforms) fn fills_lines(source: &Source, statement: &Stmt) -> bool {
     let rest = source.text()[statement.end().to_usize()..].lines().next().unwrap_or("");
     begins_line(source, statement) && rest.trim().is_empty()
 }
 
-/// The lines of a statement, with their ends.
+/// Range of the lines of a statement, including the last line break.
 pub(in crate::transforms) fn lines(source: &Source, statement: &Stmt) -> TextRange {
     let text = source.text();
     let start = text[..statement.start().to_usize()].rfind('\n').map_or(0, |at| at + 1);
@@ -153,28 +153,28 @@ pub(in crate::transforms) fn lines(source: &Source, statement: &Stmt) -> TextRan
     TextRange::new(size(start), size(end))
 }
 
-fn size(place: usize) -> TextSize {
-    TextSize::try_from(place).unwrap_or_default()
+fn size(offset: usize) -> TextSize {
+    TextSize::try_from(offset).unwrap_or_default()
 }
 
-/// The indentation of what is under a statement.
+/// Indentation one level below a statement.
 pub(in crate::transforms) fn deeper(source: &Source, statement: &Stmt) -> String {
     let own = source.indentation(statement);
     format!("{own}{}", if own.contains('\t') { "\t" } else { "    " })
 }
 
-/// A place without text.
-pub(in crate::transforms) fn at(place: TextSize) -> TextRange {
-    TextRange::empty(place)
+/// Empty range at an offset.
+pub(in crate::transforms) fn at(offset: TextSize) -> TextRange {
+    TextRange::empty(offset)
 }
 
-/// Whether a call says all its arguments: no `*` and no `**`.
+/// Whether a call lists all its arguments, without `*` and `**`.
 pub(in crate::transforms) fn is_plain(call: &ast::ExprCall) -> bool {
     !call.arguments.args.iter().any(Expr::is_starred_expr)
         && call.arguments.keywords.iter().all(|keyword| keyword.arg.is_some())
 }
 
-/// Adds a keyword to a call, on a line of its own where the others have one.
+/// Adds a keyword to a call, on its own line if the other arguments have their own lines.
 pub(in crate::transforms) fn add_keyword<'s>(
     edits: Edits<'s>,
     source: &Source,
@@ -193,7 +193,7 @@ pub(in crate::transforms) fn add_keyword<'s>(
     edits.replace(at(last.end()), format!(", {keyword}"))
 }
 
-/// Takes an argument other than the first out of a call.
+/// Removes an argument other than the first from a call.
 pub(in crate::transforms) fn without<'s>(
     edits: Edits<'s>,
     call: &ast::ExprCall,
@@ -206,46 +206,46 @@ pub(in crate::transforms) fn without<'s>(
     }
 }
 
-/// A name.
+/// Identifier of a name expression.
 pub(in crate::transforms) fn name_of(expression: &Expr) -> Option<&str> {
     expression.as_name_expr().map(|name| name.id.as_str())
 }
 
-/// A text without placeholders.
+/// Value of a string literal without placeholders.
 pub(in crate::transforms) fn text_of(expression: &Expr) -> Option<&str> {
     expression.as_string_literal_expr().map(|text| text.value.to_str())
 }
 
-/// Whether an expression says a name.
+/// Whether an expression contains a name.
 pub(in crate::transforms) fn says(expression: &Expr, name: &str) -> bool {
     any_over_expr(expression, |part| name_of(part) == Some(name))
 }
 
-/// How often statements say a name, in functions inside of them too.
+/// Number of uses of a name in statements, including nested functions.
 pub(in crate::transforms) fn mentions(body: &[Stmt], name: &str) -> usize {
-    struct Count<'n>(&'n str, usize);
-    impl<'a> Visitor<'a> for Count<'_> {
+    struct MentionCounter<'n>(&'n str, usize);
+    impl<'a> Visitor<'a> for MentionCounter<'_> {
         fn visit_expr(&mut self, expression: &'a Expr) {
             self.1 += usize::from(name_of(expression) == Some(self.0));
             visitor::walk_expr(self, expression);
         }
         fn visit_stmt(&mut self, statement: &'a Stmt) {
-            let says =
+            let count =
                 |names: &[ast::Identifier]| names.iter().filter(|name| name.as_str() == self.0).count();
             self.1 += match statement {
-                Stmt::Global(global) => says(&global.names),
-                Stmt::Nonlocal(outer) => says(&outer.names),
+                Stmt::Global(global) => count(&global.names),
+                Stmt::Nonlocal(outer) => count(&outer.names),
                 _ => 0,
             };
             visitor::walk_stmt(self, statement);
         }
     }
-    let mut count = Count(name, 0);
-    count.visit_body(body);
-    count.1
+    let mut counter = MentionCounter(name, 0);
+    counter.visit_body(body);
+    counter.1
 }
 
-/// The name and the value of `name = value`.
+/// Name and value of `name = value`.
 pub(in crate::transforms) fn assigned(statement: &Stmt) -> Option<(&str, &Expr)> {
     match statement {
         Stmt::Assign(assign) => match assign.targets.as_slice() {
@@ -257,7 +257,7 @@ pub(in crate::transforms) fn assigned(statement: &Stmt) -> Option<(&str, &Expr)>
     }
 }
 
-/// What a simple statement evaluates: it assigns, returns or is it.
+/// Expression that a simple statement assigns, returns or consists of.
 pub(in crate::transforms) fn value_of(statement: &Stmt) -> Option<&Expr> {
     match statement {
         Stmt::Return(result) => result.value.as_deref(),
@@ -268,13 +268,13 @@ pub(in crate::transforms) fn value_of(statement: &Stmt) -> Option<&Expr> {
     }
 }
 
-/// What tests of transforms need.
+/// Helpers for tests of transforms.
 #[cfg(test)]
 pub(in crate::transforms) mod testing {
     use super::super::{Cause, Failed, Transform};
     use super::Source;
 
-    /// The first text that comes out of a review.
+    /// Text of the first rewrite for a review.
     pub(in crate::transforms) fn review(
         transform: &dyn Transform,
         text: &str,
@@ -285,7 +285,7 @@ pub(in crate::transforms) mod testing {
         transform.rewrite(&source, &cause).into_iter().next().map(|rewrite| rewrite.text)
     }
 
-    /// The first text that comes out of a failure.
+    /// Text of the first rewrite for a failure.
     pub(in crate::transforms) fn failure(
         transform: &dyn Transform,
         text: &str,

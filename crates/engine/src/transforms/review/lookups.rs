@@ -1,4 +1,4 @@
-//! Looking something up in a list again and again.
+//! Membership tests of lists in loops.
 
 use super::look::{Parts, Scene, assigned, begins_line, mentions, name_of, one};
 use super::{Cause, Gain, Rewrite, Transform};
@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
-/// Membership in a loop is asked of a set.
+/// Replaces a list by a set for membership tests in a loop.
 #[derive(Debug)]
 pub(in crate::transforms) struct MembershipSet;
 
@@ -21,23 +21,23 @@ impl Transform for MembershipSet {
         for statement in scene.body {
             tests.visit_stmt(statement);
         }
-        let sure = Sure::of(&scene);
-        tests.found.retain(|test| sure.is_hashable(test.item));
-        let inline = in_place(source, &tests.found);
+        let hashable = Sure::of(&scene);
+        tests.found.retain(|test| hashable.is_hashable(test.item));
+        let inline = replace_inline(source, &tests.found);
         let named = tests.found.iter().find_map(|test| {
             let name = name_of(test.list)?;
-            by_name(&scene, name, test, &tests.found)
+            replace_named(&scene, name, test, &tests.found)
         });
-        let why = "A set answers whether it has something at once, and a list looks at all it has.";
+        let why = "Use a set for the membership test in the loop: a list is scanned each time.";
         one(named.or(inline), why, Gain::Speed)
     }
 }
 
-/// `item in list` inside of a loop.
+/// `item in list` inside a loop.
 struct Test<'a> {
     item: &'a Expr,
     list: &'a Expr,
-    /// The outermost loop around it.
+    /// Outermost enclosing loop.
     outermost: Option<&'a Stmt>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Visitor<'a> for Tests<'a> {
     }
 }
 
-/// Names that certainly have a hash: a set asks for it, and a list does not.
+/// Names whose values are certainly hashable, as a set requires and a list does not.
 struct Sure<'a> {
     names: Vec<&'a str>,
 }
@@ -118,7 +118,7 @@ impl<'a> Sure<'a> {
             Expr::Name(name) => self.names.contains(&name.id.as_str()),
             Expr::FString(_) => true,
             Expr::Call(call) => match &*call.func {
-                // Texts have these methods, and they give texts.
+                // Methods of strings that return strings.
                 Expr::Attribute(method) => {
                     matches!(
                         method.attr.as_str(),
@@ -184,66 +184,72 @@ fn is_scalar_list(annotation: &str) -> bool {
     is_list && is_scalar(inner.trim_end_matches(']').trim_end_matches(", ..."))
 }
 
-/// Literals that are equal when they have the same hash and value.
+/// Whether a list display has only literals, which are hashable.
 fn is_fixed(list: &Expr) -> bool {
     matches!(list, Expr::List(list) if !list.elts.is_empty() && list.elts.iter().all(Expr::is_literal_expr))
 }
 
-/// Displays become sets where they stand.
-fn in_place(source: &Source, tests: &[Test]) -> Option<String> {
+/// Replaces list displays in membership tests by set displays.
+fn replace_inline(source: &Source, tests: &[Test]) -> Option<String> {
     let mut edits = source.edit();
     for test in tests.iter().filter(|test| is_fixed(test.list)) {
-        edits = edits.replace(test.list, braces(source, test.list.range()));
+        edits = edits.replace(test.list, as_set_display(source, test.list.range()));
     }
     edits.finish()
 }
 
-fn braces(source: &Source, list: TextRange) -> String {
+fn as_set_display(source: &Source, list: TextRange) -> String {
     let text = source.of(list);
     format!("{{{}}}", text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text))
 }
 
-/// A list with a name becomes a set, or has one beside it.
-fn by_name(scene: &Scene, name: &str, test: &Test, tests: &[Test]) -> Option<String> {
+/// Replaces a named list by a set, or builds a set from it before the loop.
+fn replace_named(scene: &Scene, name: &str, test: &Test, tests: &[Test]) -> Option<String> {
     let parts = scene.parts();
-    let asked: Vec<_> = tests.iter().filter(|test| name_of(test.list) == Some(name)).collect();
+    let uses: Vec<_> = tests.iter().filter(|test| name_of(test.list) == Some(name)).collect();
     let made =
         parts.statements.iter().find_map(|statement| assigned(statement).filter(|(other, _)| *other == name));
     match made {
         Some((_, list)) if is_bound_once(&parts, name) && is_fixed(list) && !scene.is_parameter(name) => {
-            // All other places could tell a set from a list.
-            let only_asked = mentions(scene.body, name) == asked.len() + 1;
+            // Any other use could depend on the value being a list.
+            let only_tested = mentions(scene.body, name) == uses.len() + 1;
             let is_annotated = parts
                 .statements
                 .iter()
                 .any(|part| matches!(part, Stmt::AnnAssign(other) if name_of(&other.target) == Some(name)));
-            (only_asked && !is_annotated)
-                .then(|| scene.source.edit().replace(list, braces(scene.source, list.range())).finish())?
+            (only_tested && !is_annotated).then(|| {
+                scene.source.edit().replace(list, as_set_display(scene.source, list.range())).finish()
+            })?
         }
-        None => beside(scene, name, test, &asked, &parts),
+        None => with_parameter_set(scene, name, test, &uses, &parts),
         Some(_) => None,
     }
 }
 
-/// A parameter that is only looked at: a set of it is made before the loop.
-fn beside(scene: &Scene, name: &str, test: &Test, asked: &[&Test], parts: &Parts) -> Option<String> {
+/// Builds a set from a parameter before the loop, if the parameter is only read.
+fn with_parameter_set(
+    scene: &Scene,
+    name: &str,
+    test: &Test,
+    uses: &[&Test],
+    parts: &Parts,
+) -> Option<String> {
     let is_list = scene.annotation(name).is_some_and(|annotation| {
         is_scalar_list(annotation) && !annotation.starts_with("set") && !annotation.contains("Iterable")
     });
     let outermost = test.outermost?;
     let new = format!("{name}_set");
-    let is_same_loop =
-        asked.iter().all(|other| other.outermost.map(Ranged::range) == Some(outermost.range()));
+    let is_same_loop = uses.iter().all(|other| other.outermost.map(Ranged::range) == Some(outermost.range()));
     if !is_list || is_bound(parts, name) || !scene.names.is_free(&new) || !is_same_loop {
         return None;
     }
-    let is_only_seen =
-        mentions(scene.body, name) == asked.len() + lengths(parts, name) + iterated(parts, name);
-    if !is_only_seen || !begins_line(scene.source, outermost) {
+    let is_only_read =
+        mentions(scene.body, name) == uses.len() + lengths(parts, name) + iterated(parts, name);
+    if !is_only_read || !begins_line(scene.source, outermost) {
         return None;
     }
     let mut edits = scene.source.edit().before(outermost, &[format!("{new} = set({name})")]);
-    for test in asked {
+    for test in uses {
         edits = edits.replace(test.list, new.clone());
     }
     edits.finish()
@@ -274,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_that_are_only_asked_become_sets() {
+    fn lists_used_only_for_membership_become_sets() {
         let text = "def f(words: list[str]):\n    stop = [\"a\", \"b\"]\n    return [w for w in words if w not in stop]\n";
         assert_eq!(
             review(&MembershipSet, text, "f").unwrap(),
@@ -288,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_has_a_set_beside_it() {
+    fn a_set_is_built_from_a_parameter() {
         let text = "def f(words: list[str], stop: list[str]):\n    n = 0\n    for w in words:\n        if w in stop:\n            n += 1\n    return n / len(stop)\n";
         assert_eq!(
             review(&MembershipSet, text, "f").unwrap(),
@@ -297,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_have_no_hash_stays_in_lists() {
+    fn possibly_unhashable_items_stay_in_lists() {
         for text in [
             "def f(words):\n    return [w for w in words if w in [\"a\", \"b\"]]\n",
             "def f(w: str):\n    return w in [\"a\", \"b\"]\n",

@@ -1,4 +1,4 @@
-//! Changes that a reviewer would ask for, whether or not something failed.
+//! Transforms for problems that a reviewer would raise, with or without a failure.
 
 mod defaults;
 mod handlers;

@@ -1,4 +1,4 @@
-//! What names mean, as far as imports and assignments say.
+//! Meaning of the names in a file, as far as imports and assignments determine it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Stmt, ast};
 
-/// What the names of a file stand for.
+/// Names of a file: imported ones with their full names, and ones bound otherwise.
 #[derive(Debug, Default)]
 pub(in crate::transforms) struct Names {
     imports: BTreeMap<String, String>,
@@ -14,14 +14,14 @@ pub(in crate::transforms) struct Names {
 }
 
 impl Names {
-    /// Those of a file.
+    /// Names of a file.
     pub(in crate::transforms) fn of(source: &Source) -> Self {
         let mut names = Self::default();
         names.visit_body(source.body());
         names
     }
 
-    /// The full name of a callee, such as `os.path.join`; a builtin is only itself.
+    /// Full name of a callee, such as `os.path.join`; a builtin is its own full name.
     pub(in crate::transforms) fn full(&self, callee: &Expr) -> Option<String> {
         match callee {
             Expr::Attribute(attribute) => {
@@ -35,28 +35,28 @@ impl Names {
         }
     }
 
-    /// Whether nothing has this name.
+    /// Whether the name is unused in the file.
     pub(in crate::transforms) fn is_free(&self, name: &str) -> bool {
         !self.bound.contains(name) && !self.imports.contains_key(name)
     }
 
-    /// Whether a name is this import or can become it.
+    /// Whether the name is this import or is free for it.
     pub(in crate::transforms) fn can_import(&self, name: &str, full: &str) -> bool {
         !self.bound.contains(name) && self.imports.get(name).is_none_or(|found| found == full)
     }
 
-    /// Whether a name is this import.
+    /// Whether the name is this import.
     pub(in crate::transforms) fn imports(&self, name: &str, full: &str) -> bool {
         !self.bound.contains(name) && self.imports.get(name).is_some_and(|found| found == full)
     }
 
-    /// The first of some names that nothing has.
+    /// First of several names that is unused in the file.
     pub(in crate::transforms) fn first_free(&self, names: &[&str]) -> Option<String> {
         names.iter().find(|name| self.is_free(name)).map(|name| (*name).to_owned())
     }
 
     fn import(&mut self, name: &str, full: String) {
-        // A name with two meanings has none that is certain.
+        // A name with two imports has no certain meaning.
         if self.imports.get(name).is_some_and(|found| *found != full) {
             self.bound.insert(name.to_owned());
         }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_what_was_imported() {
+    fn names_resolve_to_their_imports() {
         let source =
             Source::parse("import os.path as p\nfrom re import match\np.join\nmatch\nlen\nx = 1\nx\n")
                 .unwrap();

@@ -1,19 +1,19 @@
-//! Waiting for others: timeouts for what would wait forever.
+//! Timeouts for calls that can block forever.
 
 use super::look::{Parts, Scene, add_keyword, assigned, is_plain, name_of};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
-/// Calls that wait for another machine or process get a timeout.
+/// Adds a timeout to calls that wait for another machine or process.
 #[derive(Debug)]
 pub(in crate::transforms) struct HttpTimeout;
 
-/// A call that may wait, and how long it should.
+/// A call that can block, with the timeout for it.
 struct Waiting<'a> {
     call: &'a ast::ExprCall,
     seconds: u32,
-    /// Whether it is a finding.
+    /// Whether a call without a timeout is a security finding.
     is_request: bool,
 }
 
@@ -31,7 +31,7 @@ impl Transform for HttpTimeout {
         };
         let mut waiting = waiting(&scene);
         if gain == Gain::Robustness {
-            // What gives up with an error that nobody catches fails still, only sooner.
+            // A timeout that raises an uncaught exception still fails, only sooner.
             let caught = caught(&scene);
             waiting.retain(|waiting| caught.iter().any(|part| part.contains_range(waiting.call.range())));
         }
@@ -49,11 +49,11 @@ fn limit(source: &Source, calls: &[Waiting], gain: Gain) -> Option<Rewrite> {
             None => add_keyword(edits, source, call, &format!("timeout={seconds}")),
         };
     }
-    let why = "Without a timeout the call can wait forever, so it gives up after a while.".to_owned();
+    let why = "Set a timeout, because the call can block forever.".to_owned();
     Some(Rewrite { text: edits.finish()?, why, gain })
 }
 
-/// Parts of the function whose errors are caught in it.
+/// Ranges of the function whose exceptions are handled in it.
 fn caught(scene: &Scene) -> Vec<TextRange> {
     let statements = scene.parts().statements.into_iter();
     let tries = statements.filter_map(Stmt::as_try_stmt).filter(|one| !one.handlers.is_empty());
@@ -74,7 +74,7 @@ fn waiting<'a>(scene: &Scene<'a>) -> Vec<Waiting<'a>> {
         .collect()
 }
 
-/// Names of sessions that are made in the function.
+/// Names of sessions that the function creates.
 fn sessions<'a>(scene: &Scene<'a>) -> Vec<&'a str> {
     let made = |value: &Expr| match value {
         Expr::Call(call) => scene.names.full(&call.func).is_some_and(|full| is_session(&full)),
@@ -111,7 +111,7 @@ fn method(callee: &Expr, sessions: &[&str]) -> Option<String> {
     is_ours.then(|| format!("session.{}", attribute.attr))
 }
 
-/// The seconds that a call without a timeout should wait, and whether it is a request.
+/// Timeout in seconds for a call without one, and whether it is a request that counts as a finding.
 fn missing(full: &str, call: &ast::ExprCall) -> Option<(u32, bool)> {
     let (module, name) = full.rsplit_once('.')?;
     let is_verb =
@@ -120,10 +120,10 @@ fn missing(full: &str, call: &ast::ExprCall) -> Option<(u32, bool)> {
     let is_none = given.is_some_and(Expr::is_none_literal_expr);
     let is_open = |positional: usize| is_none || given.is_none() && call.arguments.args.len() < positional;
     match (module, name) {
-        // A session has its own requests, and the security rules know nothing of it.
+        // The security rules do not cover requests of a session.
         ("session", _) if is_verb => is_open(usize::MAX).then_some((10, false)),
         ("requests", _) if is_verb => is_open(usize::MAX).then_some((10, true)),
-        // This one has a timeout unless it is told to have none.
+        // httpx has a default timeout unless it is disabled.
         ("httpx", "Client" | "AsyncClient" | "stream") => is_none.then_some((10, true)),
         ("httpx", _) if is_verb => is_none.then_some((10, true)),
         ("urllib.request", "urlopen") => is_open(3).then_some((10, false)),
@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_do_not_wait_forever() {
+    fn requests_get_a_timeout() {
         let text = "import requests as r\n\ndef f(u):\n    a = r.get(u)\n    return r.post(\n        u,\n        data=a.text,\n    )\n";
         assert_eq!(
             review(&HttpTimeout, text, "f").unwrap(),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_line_is_enough() {
+    fn only_the_failing_line_changes() {
         let text = "import subprocess\n\n\ndef f(c):\n    try:\n        subprocess.run(c)\n        return subprocess.check_output(c)\n    except OSError:\n        return b''\n";
         let failed = Failed { section: "f".into(), line: 7, kind: "timeout".into(), ..Failed::default() };
         assert_eq!(
@@ -175,14 +175,14 @@ mod tests {
     }
 
     #[test]
-    fn giving_up_with_an_error_that_nobody_catches_mends_nothing() {
+    fn a_timeout_without_a_handler_is_not_proposed() {
         let text = "import subprocess\n\n\ndef f(c):\n    try:\n        pass\n    except OSError:\n        pass\n    return subprocess.check_output(c)\n";
         let failed = Failed { section: "f".into(), line: 9, kind: "timeout".into(), ..Failed::default() };
         assert_eq!(failure(&HttpTimeout, text, failed), None);
     }
 
     #[test]
-    fn timeouts_that_are_there_stay() {
+    fn existing_timeouts_stay() {
         for text in [
             "import requests\ndef f(u):\n    return requests.get(u, timeout=3)\n",
             "import requests\ndef f(u, **k):\n    return requests.get(u, **k)\n",

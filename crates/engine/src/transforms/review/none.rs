@@ -1,4 +1,4 @@
-//! Results that are sometimes not there.
+//! Results that can be `None`.
 
 use super::look::{Scene, assigned, begins_line, is_plain, name_of, one, text_of};
 use super::{Cause, Failed, Gain, Rewrite, Transform};
@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::syntax::visitor::{self, Visitor};
 use crate::syntax::{Expr, Stmt, ast};
 
-/// What may be `None` is checked before it is used.
+/// Checks a result for `None` before it is used.
 #[derive(Debug)]
 pub(in crate::transforms) struct NoneGuard;
 
@@ -31,16 +31,16 @@ impl Transform for NoneGuard {
             }
             _ => return Vec::new(),
         }
-        // With several nobody knows which one it was.
+        // With several candidates the failing one is unknown.
         let [missing] = search.found.as_slice() else { return Vec::new() };
         let text = guarded(&scene, statement, missing);
-        one(text, "The result can be None, so its absence is reported where it is found.", Gain::Robustness)
+        one(text, "Raise an error if the result is None, before it is used.", Gain::Robustness)
     }
 }
 
-/// How `None` was used.
+/// Use of `None` that failed.
 enum Used {
-    /// This attribute of it.
+    /// Access to this attribute.
     Attribute(String),
     Subscript,
 }
@@ -61,7 +61,7 @@ impl Used {
     }
 }
 
-/// Finds what is used so, where it is certainly evaluated.
+/// Finds the expressions used in this way that are certainly evaluated.
 struct Search<'a> {
     used: Used,
     found: Vec<&'a Expr>,
@@ -97,7 +97,7 @@ fn guarded(scene: &Scene, statement: &Stmt, missing: &Expr) -> Option<String> {
     match missing {
         Expr::Name(name) => {
             let name = name.id.as_str();
-            // All its values are such results, or it may be something else that is wrong.
+            // Every value of the name must be such a result, otherwise the cause may be a different one.
             let values =
                 scene.parts().statements.into_iter().filter_map(assigned).filter(|(other, _)| *other == name);
             let messages: Option<Vec<String>> = values.map(|(_, value)| absent(scene, value)).collect();
@@ -111,7 +111,7 @@ fn guarded(scene: &Scene, statement: &Stmt, missing: &Expr) -> Option<String> {
             let name = scene.names.first_free(names)?;
             let lines =
                 [format!("{name} = {}", source.of(missing)), format!("if {name} is None:"), raise(&message)];
-            // The lines of a call over several lines are not indented again.
+            // A multi-line call would keep its old indentation.
             let fits = !source.of(missing).contains('\n');
             fits.then(|| source.edit().before(statement, &lines).replace(missing, name).finish())?
         }
@@ -119,7 +119,7 @@ fn guarded(scene: &Scene, statement: &Stmt, missing: &Expr) -> Option<String> {
     }
 }
 
-/// What to say when a call found nothing; nothing for calls that always find something.
+/// Error message for a call that returned `None`; `None` for calls that always return a value.
 fn absent(scene: &Scene, value: &Expr) -> Option<String> {
     let call = value.as_call_expr().filter(|call| is_plain(call))?;
     let full = scene.names.full(&call.func).unwrap_or_default();
@@ -139,7 +139,7 @@ fn absent(scene: &Scene, value: &Expr) -> Option<String> {
     }
 }
 
-/// With a default there is always something.
+/// Message for a missing key; `None` for a call with a default.
 fn missing_key(call: &ast::ExprCall, kind: &str) -> Option<String> {
     let [key] = &*call.arguments.args else { return None };
     let is_word =
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_get_a_name() {
+    fn calls_are_assigned_to_a_name() {
         let text = "import re\ndef f(x):\n    return re.match(\"a\", x).group(0)\n";
         assert_eq!(
             failure(&NoneGuard, text, failed(3, "AttributeError", GROUP)).unwrap(),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_not_guessed() {
+    fn ambiguous_uses_are_not_changed() {
         let text = "def f(x):\n    return x.group(0)\n";
         assert_eq!(failure(&NoneGuard, text, failed(2, "AttributeError", GROUP)), None);
         let text = "import re\ndef f(x):\n    return re.match('a', x).group() + re.match('b', x).group()\n";

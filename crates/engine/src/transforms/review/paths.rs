@@ -1,4 +1,4 @@
-//! Names of files that others choose.
+//! File names that the caller chooses.
 
 use super::look::{Scene, assigned, is_alone, name_of, one};
 use super::{Cause, Gain, Rewrite, Transform};
@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::syntax::ast::helpers::any_over_body;
 use crate::syntax::{Expr, Stmt, ast};
 
-/// A path from a parameter stays inside its directory.
+/// Checks that a path built from a parameter stays inside its base directory.
 #[derive(Debug)]
 pub(in crate::transforms) struct PathTraversal;
 
@@ -32,20 +32,16 @@ impl Transform for PathTraversal {
             let inside = joined(&scene, path, value)?;
             let lines = [
                 format!("if not {inside}:"),
-                "    raise ValueError(\"path is outside of its directory\")".to_owned(),
+                "    raise ValueError(\"path is outside the base directory\")".to_owned(),
             ];
             (is_opened(&scene, path) && is_alone(source, statement))
                 .then(|| source.edit().after(statement, &lines).finish())?
         });
-        one(
-            text,
-            "A name such as ../x leads out of the directory, so the path is checked before it is used.",
-            gain,
-        )
+        one(text, "Reject a path outside the base directory, such as one with `../`.", gain)
     }
 }
 
-/// Whether somebody thought of it already.
+/// Whether the function already checks or normalizes paths.
 fn is_checked(body: &[Stmt]) -> bool {
     any_over_body(body, |part| {
         let name = match part {
@@ -70,13 +66,13 @@ fn is_checked(body: &[Stmt]) -> bool {
     })
 }
 
-/// What is true if a joined path is inside its directory.
+/// Python condition that holds if a joined path is inside its base directory.
 fn joined(scene: &Scene, path: &str, value: &Expr) -> Option<String> {
     let source = scene.source;
     match value {
         Expr::Call(call) if scene.names.full(&call.func)? == "os.path.join" => {
             let ([base, name], []) = (&*call.arguments.args, &*call.arguments.keywords) else { return None };
-            if !is_base(scene, base) || !is_chosen(scene, name) || !scene.names.imports("os", "os") {
+            if !is_base(scene, base) || !is_caller_value(scene, name) || !scene.names.imports("os", "os") {
                 return None;
             }
             let base = source.of(base);
@@ -84,14 +80,15 @@ fn joined(scene: &Scene, path: &str, value: &Expr) -> Option<String> {
         }
         Expr::BinOp(division) if division.op == ast::Operator::Div => {
             let base = &division.left;
-            let is_ours = is_base(scene, base) && is_path(scene, base) && is_chosen(scene, &division.right);
+            let is_ours =
+                is_base(scene, base) && is_path(scene, base) && is_caller_value(scene, &division.right);
             is_ours.then(|| format!("{path}.resolve().is_relative_to({}.resolve())", source.of(&**base)))
         }
         _ => None,
     }
 }
 
-/// A directory that is fixed: a constant, or something that is called one.
+/// Whether an expression is a fixed base directory: a constant, or a name such as `root` or `base_dir`.
 fn is_base(scene: &Scene, base: &Expr) -> bool {
     let name = match base {
         Expr::Name(name) => name.id.as_str(),
@@ -101,18 +98,18 @@ fn is_base(scene: &Scene, base: &Expr) -> bool {
     let is_constant =
         name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_' || letter.is_ascii_digit());
     let name = name.to_lowercase();
-    let is_called = ["base", "root", "dir", "folder"].iter().any(|word| name.contains(word));
-    is_constant && !scene.is_parameter(&name) || is_called
+    let has_directory_name = ["base", "root", "dir", "folder"].iter().any(|word| name.contains(word));
+    is_constant && !scene.is_parameter(&name) || has_directory_name
 }
 
-/// A parameter with a text.
-fn is_chosen(scene: &Scene, name: &Expr) -> bool {
+/// Whether a name is a parameter with a string value.
+fn is_caller_value(scene: &Scene, name: &Expr) -> bool {
     name_of(name).is_some_and(|name| {
         scene.is_parameter(name) && scene.annotation(name).is_none_or(|annotation| annotation == "str")
     })
 }
 
-/// Whether a directory is a `Path`: only then does `/` join.
+/// Whether a base directory is a `Path`: only then does `/` join.
 fn is_path(scene: &Scene, base: &Expr) -> bool {
     let Some(name) = name_of(base) else { return false };
     let made = scene.source.body().iter().filter_map(assigned).find(|(other, _)| *other == name);
@@ -151,7 +148,7 @@ mod tests {
     #[test]
     fn paths_stay_in_their_directory() {
         let text = "import os\n\nBASE = \"/srv\"\n\n\ndef f(name):\n    path = os.path.join(BASE, name)\n    with open(path) as file:\n        return file.read()\n";
-        let new = "import os\n\nBASE = \"/srv\"\n\n\ndef f(name):\n    path = os.path.join(BASE, name)\n    if not os.path.realpath(path).startswith(os.path.join(os.path.realpath(BASE), \"\")):\n        raise ValueError(\"path is outside of its directory\")\n    with open(path) as file:\n        return file.read()\n";
+        let new = "import os\n\nBASE = \"/srv\"\n\n\ndef f(name):\n    path = os.path.join(BASE, name)\n    if not os.path.realpath(path).startswith(os.path.join(os.path.realpath(BASE), \"\")):\n        raise ValueError(\"path is outside the base directory\")\n    with open(path) as file:\n        return file.read()\n";
         assert_eq!(review(&PathTraversal, text, "f").unwrap(), new);
         let failed = Failed { section: "f".into(), line: 8, kind: "denied".into(), ..Failed::default() };
         assert_eq!(failure(&PathTraversal, text, failed.clone()).unwrap(), new);
@@ -159,12 +156,12 @@ mod tests {
         let text = "from pathlib import Path\n\ndef f(root: Path, name: str):\n    path = root / name\n    return path.read_text()\n";
         assert_eq!(
             review(&PathTraversal, text, "f").unwrap(),
-            "from pathlib import Path\n\ndef f(root: Path, name: str):\n    path = root / name\n    if not path.resolve().is_relative_to(root.resolve()):\n        raise ValueError(\"path is outside of its directory\")\n    return path.read_text()\n"
+            "from pathlib import Path\n\ndef f(root: Path, name: str):\n    path = root / name\n    if not path.resolve().is_relative_to(root.resolve()):\n        raise ValueError(\"path is outside the base directory\")\n    return path.read_text()\n"
         );
     }
 
     #[test]
-    fn other_paths_stay() {
+    fn other_paths_are_not_changed() {
         for text in [
             "import os\ndef f(a, b):\n    path = os.path.join(a, b)\n    return open(path)\n",
             "import os\ndef f(root, b):\n    path = os.path.join(root, b)\n    return path\n",

@@ -1,11 +1,11 @@
-//! Patterns that are compiled in every call.
+//! Regular expressions that are compiled in every call.
 
 use super::look::{Scene, assigned, is_alone, is_plain, one};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, TextSize, ast};
 
-/// A fixed pattern is compiled when the module is loaded.
+/// Compiles a constant pattern when the module is imported.
 #[derive(Debug)]
 pub(in crate::transforms) struct CompiledPattern;
 
@@ -27,11 +27,11 @@ impl Transform for CompiledPattern {
         let mut last = TextSize::from(0);
         let locals = locals(&scene);
         for (call, full) in scene.calls() {
-            // What is kept elsewhere is compiled once already.
+            // A pattern stored outside the function is already compiled once.
             if full == "re.compile" && !locals.contains(&call.range()) {
                 continue;
             }
-            // What is inside a changed call is in its new text already.
+            // A call nested in a replaced call is already part of the new text.
             let Some(fixed) = fixed(source, call, &full).filter(|_| call.start() >= last) else { continue };
             let Some(name) = constant(&scene, &base, &fixed.compiled, &mut constants) else { continue };
             edits = edits.replace(call, fixed.used.replace('\0', &name));
@@ -43,11 +43,11 @@ impl Transform for CompiledPattern {
         let mut lines = vec![String::new()];
         lines.extend(constants.iter().map(|(name, compiled)| format!("{name} = {compiled}")));
         let text = edits.after(import, &lines).finish();
-        one(text, "The pattern never changes, so it is compiled once when the module is loaded.", Gain::Speed)
+        one(text, "Compile the constant pattern once, when the module is imported.", Gain::Speed)
     }
 }
 
-/// The values of local names.
+/// Ranges of the values of local names.
 fn locals(scene: &Scene) -> Vec<TextRange> {
     let statements = scene.parts().statements;
     let is_global = |name: &str| {
@@ -61,47 +61,47 @@ fn locals(scene: &Scene) -> Vec<TextRange> {
     values.map(|(_, value)| value.range()).collect()
 }
 
-/// The last import of the module before a place.
-fn last_import(source: &Source, place: TextSize) -> Option<&Stmt> {
+/// Last import of the module before an offset.
+fn last_import(source: &Source, offset: TextSize) -> Option<&Stmt> {
     let imports = source.body().iter().filter(|part| matches!(part, Stmt::Import(_) | Stmt::ImportFrom(_)));
-    imports.filter(|import| import.end() < place).last().filter(|import| is_alone(source, import))
+    imports.filter(|import| import.end() < offset).last().filter(|import| is_alone(source, import))
 }
 
-fn has_re(source: &Source, place: TextSize) -> bool {
+fn has_re(source: &Source, offset: TextSize) -> bool {
     source.body().iter().any(|part| match part {
         Stmt::Import(import) => {
-            import.end() < place
+            import.end() < offset
                 && import.names.iter().any(|alias| alias.name.as_str() == "re" && alias.asname.is_none())
         }
         _ => false,
     })
 }
 
-/// A call with a pattern that never changes.
+/// A call with a constant pattern.
 struct Fixed {
-    /// The constant.
+    /// Expression that compiles the pattern.
     compiled: String,
-    /// The call with `\0` for its name.
+    /// The call on the compiled pattern, with `\0` for the name of the constant.
     used: String,
 }
 
 fn fixed(source: &Source, call: &ast::ExprCall, full: &str) -> Option<Fixed> {
     let function = full.strip_prefix("re.")?;
     let arguments = &call.arguments.args;
-    // Comments between the arguments would be lost, and a pattern that varies cannot move.
-    let is_moved = is_plain(call) && !source.of(call).contains('#') && source.of(&*call.func) == full;
-    let pattern = arguments.first().filter(|first| first.is_string_literal_expr() && is_moved)?;
-    let place = match function {
+    // Comments between the arguments would be lost, and a pattern that varies cannot be a constant.
+    let can_move = is_plain(call) && !source.of(call).contains('#') && source.of(&*call.func) == full;
+    let pattern = arguments.first().filter(|first| first.is_string_literal_expr() && can_move)?;
+    let flags_position = match function {
         "compile" => 1,
         "match" | "search" | "fullmatch" | "findall" | "finditer" => 2,
         "split" => 3,
         "sub" | "subn" => 4,
         _ => return None,
     };
-    if arguments.len() > place + 1 {
+    if arguments.len() > flags_position + 1 {
         return None;
     }
-    let flags = call.arguments.find_argument_value("flags", place);
+    let flags = call.arguments.find_argument_value("flags", flags_position);
     if flags.is_some_and(|flags| !is_flag(flags)) {
         return None;
     }
@@ -119,7 +119,7 @@ fn fixed(source: &Source, call: &ast::ExprCall, full: &str) -> Option<Fixed> {
     (!rest.is_empty() || function == "compile").then_some(Fixed { compiled, used })
 }
 
-/// `re.I | re.M`.
+/// Whether an expression consists of flags of `re`, such as `re.I | re.M`.
 fn is_flag(flags: &Expr) -> bool {
     match flags {
         Expr::Attribute(flag) => matches!(&*flag.value, Expr::Name(module) if module.id == "re"),
@@ -128,7 +128,7 @@ fn is_flag(flags: &Expr) -> bool {
     }
 }
 
-/// The name of a constant, the same for the same pattern.
+/// Name of the constant for a pattern; equal patterns share one.
 fn constant(
     scene: &Scene,
     base: &str,
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fixed_patterns_are_compiled_once() {
+    fn constant_patterns_are_compiled_once() {
         let text = "import os\nimport re\n\n\ndef f(lines):\n    p = re.compile(r\"\\d+\")\n    for line in lines:\n        if re.match(r\"a+\", line, re.I | re.M) or re.search(r\"\\d+\", line):\n            return re.sub(r\"a\", \"b\", line, count=1)\n    return p\n";
         assert_eq!(
             review(&CompiledPattern, text, "f").unwrap(),

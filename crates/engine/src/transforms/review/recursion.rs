@@ -1,4 +1,4 @@
-//! Functions that compute the same again and again.
+//! Recursive functions that compute the same values repeatedly.
 
 use super::look::{Parts, Scene, name_of, one};
 use super::{Cause, Gain, Rewrite, Transform};
@@ -6,7 +6,7 @@ use crate::source::Source;
 use crate::syntax::ast::helpers::any_over_expr;
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// A pure function that calls itself twice remembers its results.
+/// Caches the results of a pure function that calls itself twice.
 #[derive(Debug)]
 pub(in crate::transforms) struct CachedRecursion;
 
@@ -30,18 +30,18 @@ impl Transform for CachedRecursion {
         {
             return Vec::new();
         }
-        // Of `1` and `1.0` one would else get the result of the other.
+        // Without `typed`, `1` and `1.0` would share a result.
         let decorator = "@functools.lru_cache(maxsize=4096, typed=True)".to_owned();
         let text = source.edit().import("functools").before(definition, &[decorator]).finish();
         one(
             text,
-            "The function is pure and computes the same parts many times, so it remembers them.",
+            "Cache the results of the pure function, which computes the same values repeatedly.",
             Gain::Speed,
         )
     }
 }
 
-/// Whether all parameters are annotated with something that has a hash.
+/// Whether all parameters are annotated with hashable types.
 fn has_scalars(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
     let parameters = &node.parameters;
     let is_scalar = |parameter: &ast::ParameterWithDefault| {
@@ -55,7 +55,7 @@ fn has_scalars(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
         && parameters.iter_non_variadic_params().all(is_scalar)
 }
 
-/// Whether a function does nothing but compute from its parameters.
+/// Whether a function only computes from its parameters, without side effects.
 fn is_pure(scene: &Scene, node: &ast::StmtFunctionDef) -> bool {
     let parts = Parts::of(scene.source.after_docstring(node));
     let own = node.name.as_str();
@@ -86,7 +86,8 @@ fn is_plain(statement: &Stmt) -> bool {
     )
 }
 
-/// A result that can be changed would be shared, and an attribute may be anything.
+/// Whether an expression yields an immutable value. A mutable result would be shared between calls, and an attribute can be
+/// anything.
 fn is_value(expression: &Expr) -> bool {
     let is_operation = matches!(
         expression,
@@ -124,7 +125,7 @@ fn is_builtin(scene: &Scene, name: &str) -> bool {
     is_pure && scene.names.is_free(name)
 }
 
-/// Whether one way through the function calls it twice: only then is something computed again.
+/// Whether one path through the function calls it twice: only then are values computed repeatedly.
 fn is_branching(scene: &Scene, name: &str) -> bool {
     let is_simple =
         |statement: &&Stmt| matches!(statement, Stmt::Return(_) | Stmt::Assign(_) | Stmt::AugAssign(_));
@@ -134,15 +135,15 @@ fn is_branching(scene: &Scene, name: &str) -> bool {
     })
 }
 
-/// The most calls of itself in one way through a statement: of a choice only one side is computed.
+/// Maximum number of recursive calls on one path through a statement: only one side of a conditional is evaluated.
 fn own_calls(body: &[Stmt], name: &str) -> usize {
-    let in_choices = Parts::of(body)
+    let in_conditionals = Parts::of(body)
         .expressions
         .into_iter()
         .filter_map(Expr::as_if_expr)
         .map(|choice| calls_in(&choice.body, name).min(calls_in(&choice.orelse, name)));
     let all = Parts::of(body).expressions.into_iter().filter(|part| is_call(part, name)).count();
-    all.saturating_sub(in_choices.sum())
+    all.saturating_sub(in_conditionals.sum())
 }
 
 fn calls_in(expression: &Expr, name: &str) -> usize {
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn branching_recursion_remembers() {
+    fn branching_recursion_is_cached() {
         let text = "def fib(n: int) -> int:\n    \"\"\"Doc.\"\"\"\n    if n < 2:\n        return n\n    return fib(n - 1) + fib(n - 2)\n";
         assert_eq!(
             review(&CachedRecursion, text, "fib").unwrap(),
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn other_functions_remember_nothing() {
+    fn other_functions_are_not_cached() {
         for text in [
             "def f(n):\n    return f(n - 1) + f(n - 2)\n",
             "def f(n: int):\n    return f(n - 1)\n",

@@ -1,4 +1,4 @@
-//! Files that nobody closes.
+//! Files that are not closed.
 
 use super::look::{
     Parts, Scene, assigned, at, deeper, fills_lines, is_alone, lines, mentions, name_of, one, value_of,
@@ -7,7 +7,7 @@ use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
-/// A file that is opened is closed, also when something fails.
+/// Closes an opened file with a `with` statement, also after an exception.
 #[derive(Debug)]
 pub(in crate::transforms) struct UnclosedFile;
 
@@ -21,7 +21,7 @@ impl Transform for UnclosedFile {
         if scene.function.is_none() {
             return Vec::new();
         }
-        let why = "The file is closed by a with statement, also when something fails before.";
+        let why = "Close the file with a with statement, also when an exception is raised.";
         let parts = scene.parts();
         let named = parts.blocks.iter().find_map(|block| with_name(&scene, block));
         let text =
@@ -34,12 +34,12 @@ fn is_open(scene: &Scene, expression: &Expr) -> bool {
     matches!(expression, Expr::Call(call) if scene.names.full(&call.func).as_deref() == Some("open"))
 }
 
-/// `f = open(path)` with what uses it after it.
+/// Rewrites `f = open(path)` followed by the statements that use it.
 fn with_name(scene: &Scene, block: &[Stmt]) -> Option<String> {
     block.iter().enumerate().find_map(|(index, statement)| {
         let (name, value) = assigned(statement).filter(|(_, value)| is_open(scene, value))?;
         let rest = &block[index + 1..];
-        // One name for one file, and nobody else has it.
+        // The name must stand for this file only.
         let opened = Parts::of(scene.body).statements.into_iter().filter_map(assigned);
         if !statement.is_assign_stmt() || opened.filter(|(other, _)| *other == name).count() != 1 {
             return None;
@@ -52,7 +52,9 @@ fn with_name(scene: &Scene, block: &[Stmt]) -> Option<String> {
         let last = rest.iter().rposition(|other| mentions(std::slice::from_ref(other), name) > 0)?;
         let used = match closed {
             Some(close) if close == last && fills_lines(scene.source, &rest[close]) => &rest[..close],
-            None if rest[..=last].iter().all(|other| keeps(scene, other, name)) => &rest[..=last],
+            None if rest[..=last].iter().all(|other| uses_only_while_running(scene, other, name)) => {
+                &rest[..=last]
+            }
             _ => return None,
         };
         let close = closed.map(|close| &rest[close]);
@@ -87,27 +89,27 @@ fn closes(statement: &Stmt, name: &str) -> bool {
 }
 
 /// Whether a statement uses a file only while it runs.
-fn keeps(scene: &Scene, statement: &Stmt, name: &str) -> bool {
+fn uses_only_while_running(scene: &Scene, statement: &Stmt, name: &str) -> bool {
     let body = std::slice::from_ref(statement);
     let parts = Parts::of(body);
     let is_file = |expression: &Expr| name_of(expression) == Some(name);
-    let of_methods = parts.expressions.iter().filter(|part| match part {
+    let by_methods = parts.expressions.iter().filter(|part| match part {
         Expr::Call(call) => {
-            matches!(&*call.func, Expr::Attribute(method) if is_file(&method.value) && is_at_once(&method.attr))
+            matches!(&*call.func, Expr::Attribute(method) if is_file(&method.value) && is_immediate(&method.attr))
         }
         _ => false,
     });
-    let of_loops =
+    let by_loops =
         parts.statements.iter().filter(|part| matches!(part, Stmt::For(each) if is_file(&each.iter)));
-    let of_loads = parts.expressions.iter().filter(|part| match part {
+    let by_loads = parts.expressions.iter().filter(|part| match part {
         Expr::Call(call) => is_load(scene, call) && call.arguments.args.iter().any(is_file),
         _ => false,
     });
     let has_yield = parts.expressions.iter().any(|part| part.is_yield_expr() || part.is_yield_from_expr());
-    !has_yield && of_methods.count() + of_loops.count() + of_loads.count() == mentions(body, name)
+    !has_yield && by_methods.count() + by_loops.count() + by_loads.count() == mentions(body, name)
 }
 
-fn is_at_once(method: &str) -> bool {
+fn is_immediate(method: &str) -> bool {
     matches!(method, "read" | "readline" | "readlines" | "write" | "writelines" | "seek" | "tell" | "flush")
 }
 
@@ -126,12 +128,12 @@ fn is_load(scene: &Scene, call: &ast::ExprCall) -> bool {
     })
 }
 
-/// `open(path).read()` in a statement that is nothing else.
+/// Rewrites `open(path).read()` in a simple statement.
 fn without_name(scene: &Scene, statement: &Stmt) -> Option<String> {
     let source = scene.source;
     let call = leftmost(scene, value_of(statement)?)?;
     let name = scene.names.first_free(&["file", "handle", "opened"])?;
-    // It is read as one more line, so it has to start one.
+    // The `with` header is inserted as a separate line, so the statement must begin its line.
     if !is_alone(source, statement) {
         return None;
     }
@@ -139,12 +141,12 @@ fn without_name(scene: &Scene, statement: &Stmt) -> Option<String> {
     source.edit().replace(at(statement.start()), header).replace(call, name).finish()
 }
 
-/// The `open` with which a chain of methods begins; nothing else runs before it.
+/// Range of the `open` call at the start of a method chain, before which nothing else is evaluated.
 fn leftmost(scene: &Scene, expression: &Expr) -> Option<TextRange> {
     let Expr::Call(call) = expression else { return None };
     match &*call.func {
         Expr::Attribute(method) if is_open(scene, &method.value) => {
-            is_at_once(&method.attr).then(|| method.value.range())
+            is_immediate(&method.attr).then(|| method.value.range())
         }
         Expr::Attribute(method) if method.value.is_call_expr() => leftmost(scene, &method.value),
         _ if is_load(scene, call) => {
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_live_on_stay_open() {
+    fn files_that_outlive_the_function_stay_open() {
         for text in [
             "def f(p):\n    return open(p)\n",
             "def f(p):\n    f = open(p)\n    return f\n",

@@ -1,11 +1,11 @@
-//! Upstreams that fail now and then.
+//! Upstreams that fail intermittently.
 
 use super::look::{Scene, deeper, is_alone, name_of, one, value_of};
 use super::{Cause, Failed, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Stmt, ast};
 
-/// A request that only reads is made again when it fails.
+/// Retries a read-only request.
 #[derive(Debug)]
 pub(in crate::transforms) struct RetryIdempotent;
 
@@ -17,7 +17,7 @@ impl Transform for RetryIdempotent {
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
         let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
         let Some(failed) = scene.failed.filter(|failed| is_upstream(failed)) else { return Vec::new() };
-        // In a coroutine the pause would stop everything else.
+        // In a coroutine the sleep would block the event loop.
         let is_async = scene.function.is_none_or(|function| function.node.is_async);
         if is_async || !scene.names.is_free("attempt") || !scene.names.can_import("time", "time") {
             return Vec::new();
@@ -27,13 +27,12 @@ impl Transform for RetryIdempotent {
             statements.into_iter().filter(|statement| failed.line > 0 && scene.touches(*statement));
         let found = failing.find_map(|statement| Some((statement, exception(&scene, statement)?)));
         let Some((statement, exception)) = found else { return Vec::new() };
-        // Lines of a text over several lines would change with their indentation.
+        // Indentation would change the content of a multi-line string.
         let has_long_text = ["\"\"\"", "'''"].iter().any(|quotes| source.of(statement).contains(quotes));
         let can_move = is_alone(source, statement) && !has_long_text;
         let text = can_move.then(|| retried(source, statement, exception));
         let text = text.and_then(|new| source.edit().replace(statement, new).import("time").finish());
-        let why =
-            "The request only reads, so it is made up to three times with a growing pause before it fails.";
+        let why = "Retry the read-only request, with up to three attempts and exponential backoff.";
         one(text, why, Gain::Robustness)
     }
 }
@@ -44,7 +43,7 @@ fn is_upstream(failed: &Failed) -> bool {
     is_scenario && matches!(failed.kind.as_str(), "crash" | "timeout" | "denied" | "")
 }
 
-/// What a statement that is nothing but one reading request raises when the upstream fails.
+/// Exception of a statement that consists of one read-only request, raised when the upstream fails.
 fn exception(scene: &Scene, statement: &Stmt) -> Option<&'static str> {
     match statement {
         Stmt::With(with) if !with.is_async => {
@@ -58,7 +57,7 @@ fn exception(scene: &Scene, statement: &Stmt) -> Option<&'static str> {
     }
 }
 
-/// `response.read()` and `response.json()` are part of the request.
+/// Strips `response.read()`, `response.json()` and the like, which are part of the request.
 fn reading(expression: &Expr) -> &Expr {
     match expression {
         Expr::Call(call) if call.arguments.is_empty() => match &*call.func {
@@ -82,7 +81,7 @@ fn request(scene: &Scene, expression: &Expr) -> Option<&'static str> {
         "requests.get" | "requests.head" if scene.names.imports("requests", "requests") => {
             Some("requests.RequestException")
         }
-        // With more than an address it may send something.
+        // With more arguments than the address it can send data.
         "urllib.request.urlopen" if call.arguments.args.len() == 1 && sends_nothing(call) => Some("OSError"),
         _ => None,
     }
@@ -152,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_requests_are_made_again() {
+    fn read_only_requests_are_retried() {
         let text = "import requests\n\n\ndef f(u):\n    response = requests.get(u, timeout=10)\n    return response.json()\n";
         assert_eq!(
             failure(&RetryIdempotent, text, failed(5)).unwrap(),
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn what_changes_something_is_made_once() {
+    fn requests_with_side_effects_are_not_retried() {
         let post = "import requests\n\n\ndef f(u):\n    return requests.post(u)\n";
         assert_eq!(failure(&RetryIdempotent, post, failed(5)), None);
         let sent = "from urllib.request import urlopen\n\n\ndef f(u):\n    return urlopen(u, b'x')\n";

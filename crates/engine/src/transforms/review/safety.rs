@@ -1,4 +1,4 @@
-//! Calls with a safer one beside them.
+//! Calls that have a safer replacement.
 
 use super::look::{
     Scene, add_keyword, assigned, is_alone, is_plain, name_of, one, text_of, value_of, without,
@@ -8,7 +8,7 @@ use crate::source::Source;
 use crate::syntax::ast::helpers::any_over_body;
 use crate::syntax::{Expr, Ranged, Stmt, TextRange, ast};
 
-/// `yaml.load` can build any object.
+/// Replaces `yaml.load`, which can construct arbitrary objects.
 #[derive(Debug)]
 pub(in crate::transforms) struct YamlSafeLoad;
 
@@ -19,7 +19,7 @@ impl Transform for YamlSafeLoad {
 
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
         let Some(scene) = Scene::of(source, cause) else { return Vec::new() };
-        // Own tags are known to the loader that they were given to, and not to the safe one.
+        // Custom tags are registered with their loader and not with the safe one.
         if ["add_constructor", "add_multi_constructor", "YAMLObject", "resolver"]
             .iter()
             .any(|own| source.text().contains(own))
@@ -37,17 +37,17 @@ impl Transform for YamlSafeLoad {
             }
         }
         let gain = if scene.failed.is_some() { Gain::Robustness } else { Gain::Findings };
-        one(edits.finish(), "yaml.load can build any object, and yaml.safe_load only data.", gain)
+        one(edits.finish(), "Use yaml.safe_load, because yaml.load can construct arbitrary objects.", gain)
     }
 }
 
-/// Where a call says how to load.
+/// Loader argument of a call.
 enum Loader {
     Missing,
     At(TextRange),
 }
 
-/// Nothing for a loader of somebody's own.
+/// Loader of a call; `None` for a custom loader.
 fn loader(scene: &Scene, call: &ast::ExprCall) -> Option<Loader> {
     let count = call.arguments.len();
     if !is_plain(call) || count == 0 || count > 2 {
@@ -64,7 +64,7 @@ fn loader(scene: &Scene, call: &ast::ExprCall) -> Option<Loader> {
     is_known.then(|| Loader::At(loader.range()))
 }
 
-/// `eval` runs what it is given.
+/// Replaces `eval`, which runs arbitrary code.
 #[derive(Debug)]
 pub(in crate::transforms) struct LiteralEval;
 
@@ -89,20 +89,20 @@ impl Transform for LiteralEval {
             }
         }
         let text = if is_changed { edits.import("ast").finish() } else { None };
-        one(text, "eval runs any code in the text, and ast.literal_eval only reads data.", Gain::Findings)
+        one(text, "Use ast.literal_eval, because eval runs arbitrary code.", Gain::Findings)
     }
 }
 
-/// One name that does not say that it is code.
+/// Whether the only argument is a name that does not suggest code.
 fn takes_data(call: &ast::ExprCall) -> bool {
     let ([argument], []) = (&*call.arguments.args, &*call.arguments.keywords) else { return false };
-    let says_code = |name: &str| {
+    let suggests_code = |name: &str| {
         ["expr", "code", "formula", "source", "cmd", "command"].iter().any(|word| name.contains(word))
     };
-    name_of(argument).is_some_and(|name| !says_code(&name.to_lowercase()))
+    name_of(argument).is_some_and(|name| !suggests_code(&name.to_lowercase()))
 }
 
-/// Whether the result is returned, or kept and never called.
+/// Whether the result is returned, or assigned and never called.
 fn gives_data(scene: &Scene, statement: &Stmt) -> bool {
     match assigned(statement) {
         Some((name, _)) => !any_over_body(
@@ -113,7 +113,7 @@ fn gives_data(scene: &Scene, statement: &Stmt) -> bool {
     }
 }
 
-/// MD5 and SHA-1 that protect nothing say so.
+/// Marks MD5 and SHA-1 outside security code with `usedforsecurity=False`.
 #[derive(Debug)]
 pub(in crate::transforms) struct WeakHash;
 
@@ -126,7 +126,7 @@ impl Transform for WeakHash {
         let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
         let text = scene.function.map_or("", |function| source.of(function.node)).to_lowercase();
         let mut words = text.split(|letter: char| !letter.is_alphabetic());
-        // For a secret the hash is wrong, and saying that it protects nothing is wrong too.
+        // For a secret the hash itself is wrong, and so is marking it as not used for security.
         if words.any(is_secret) {
             return Vec::new();
         }
@@ -141,7 +141,7 @@ impl Transform for WeakHash {
         }
         one(
             edits.finish(),
-            "The hash protects nothing here, and now it says so; values stay.",
+            "Mark the hash as not used for security; its value does not change.",
             Gain::Findings,
         )
     }
@@ -152,7 +152,7 @@ fn is_secret(word: &str) -> bool {
         || ["passw", "secret", "token", "credential", "authent"].iter().any(|start| word.starts_with(start))
 }
 
-/// The name of `mktemp` can be taken before the file is made.
+/// Replaces `mktemp`, whose name another process can take before the file is created.
 #[derive(Debug)]
 pub(in crate::transforms) struct Mktemp;
 
@@ -167,7 +167,7 @@ impl Transform for Mktemp {
         let Some(descriptor) = scene.names.first_free(&["descriptor", "temp_descriptor"]) else {
             return Vec::new();
         };
-        if !can_import || scene.function.is_none() || needs_nothing_there(scene.body) {
+        if !can_import || scene.function.is_none() || needs_free_name(scene.body) {
             return Vec::new();
         }
         let found = scene.parts().statements.into_iter().find_map(|statement| {
@@ -186,20 +186,20 @@ impl Transform for Mktemp {
         let text = new.and_then(|new| source.edit().replace(statement, new).import("os").finish());
         one(
             text,
-            "The name of mktemp can be taken by others before the file is made, that of mkstemp cannot.",
+            "Use mkstemp, because another process can take the name that mktemp returns.",
             Gain::Findings,
         )
     }
 }
 
-/// Whether a file is opened at the name: others may want nothing there.
+/// Whether a file is opened at the name; other uses may need a name without a file.
 fn is_opened(scene: &Scene, name: &str) -> bool {
     let is_first = |call: &ast::ExprCall| call.arguments.args.first().and_then(name_of) == Some(name);
     scene.calls().iter().any(|(call, full)| full == "open" && is_first(call))
 }
 
-/// Whether something is made at the name that must not be there yet.
-fn needs_nothing_there(body: &[Stmt]) -> bool {
+/// Whether the code creates an object at the name that must not exist yet.
+fn needs_free_name(body: &[Stmt]) -> bool {
     any_over_body(body, |part| match part {
         Expr::Attribute(attribute) => matches!(
             attribute.attr.as_str(),
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn yaml_is_loaded_as_data() {
+    fn yaml_load_becomes_safe_load() {
         let text = "import yaml\ndef f(x):\n    a = yaml.load(x)\n    b = yaml.load(x, yaml.Loader)\n    return yaml.load(x, Loader=yaml.FullLoader)\n";
         assert_eq!(
             review(&YamlSafeLoad, text, "f").unwrap(),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn data_is_read_and_not_run() {
+    fn eval_of_data_becomes_literal_eval() {
         let text = "def f(text):\n    data = eval(text)\n    return data\n";
         assert_eq!(
             review(&LiteralEval, text, "f").unwrap(),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn hashes_say_that_they_protect_nothing() {
+    fn hashes_are_marked_as_not_for_security() {
         let text = "import hashlib\ndef f(x):\n    h = hashlib.sha1()\n    return hashlib.md5(x).hexdigest() + hashlib.new('md5', x).hexdigest()\n";
         assert_eq!(
             review(&WeakHash, text, "f").unwrap(),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn temporary_files_are_made_with_their_names() {
+    fn mktemp_becomes_mkstemp() {
         let text = "import tempfile\ndef f(x):\n    name = tempfile.mktemp(suffix='.txt')\n    open(name, 'w').close()\n    return name\n";
         assert_eq!(
             review(&Mktemp, text, "f").unwrap(),

@@ -1,11 +1,11 @@
-//! Commands that need no shell.
+//! Commands that do not need a shell.
 
 use super::look::{Scene, is_plain, name_of, one, text_of, without};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, ast};
 
-/// A simple command is started without a shell.
+/// Runs a simple command without a shell.
 #[derive(Debug)]
 pub(in crate::transforms) struct ShellList;
 
@@ -34,12 +34,12 @@ impl Transform for ShellList {
                     without(edits.replace(command, format!("[{}]", words.join(", "))), call, shell.range());
             }
         }
-        let why = "The command needs no shell, and without one its arguments cannot become other commands.";
+        let why = "Run the command without a shell, so that its arguments cannot inject other commands.";
         one(edits.finish(), why, Gain::Findings)
     }
 }
 
-/// The elements of the list, as they are written.
+/// Elements of the argument list, as Python expressions.
 fn words(scene: &Scene, command: &Expr) -> Option<Vec<String>> {
     let (fixed, last) = match command {
         Expr::StringLiteral(_) => (text_of(command)?.to_owned(), None),
@@ -49,7 +49,7 @@ fn words(scene: &Scene, command: &Expr) -> Option<Vec<String>> {
         }
         _ => return None,
     };
-    // A name right after a letter is only the rest of a word.
+    // A name directly after a letter is only a part of a word.
     if last.is_some() && !fixed.ends_with(' ') {
         return None;
     }
@@ -61,7 +61,7 @@ fn words(scene: &Scene, command: &Expr) -> Option<Vec<String>> {
     Some(words.iter().map(|word| format!("\"{word}\"")).chain(last).collect())
 }
 
-/// A text with one name at its end.
+/// Literal part and final name of an f-string with exactly one placeholder, at its end.
 fn formatted(scene: &Scene, text: &ast::ExprFString) -> Option<(String, Option<String>)> {
     let elements: Vec<_> = text.value.elements().collect();
     let [ast::InterpolatedStringElement::Literal(fixed), ast::InterpolatedStringElement::Interpolation(last)] =
@@ -74,17 +74,17 @@ fn formatted(scene: &Scene, text: &ast::ExprFString) -> Option<(String, Option<S
         && last.debug_text.is_none()
         && last.conversion == ast::ConversionFlag::None;
     let is_text = scene.annotation(name) == Some("str");
-    // Placeholders take anything, and arguments of a process only text.
+    // A placeholder accepts any value, an argument of a process only a string.
     let name = if is_text { name.to_owned() } else { format!("str({name})") };
     is_bare.then(|| (fixed.value.to_string(), Some(name)))
 }
 
-/// Whether a letter means something to a shell.
+/// Whether a character can have a special meaning in a shell.
 fn is_special(letter: char) -> bool {
     !(letter.is_ascii_alphanumeric() || " -_./:=,+@%".contains(letter))
 }
 
-/// Words that only a shell knows.
+/// Whether a word is a builtin or keyword of the shell.
 fn is_builtin(word: &str) -> bool {
     matches!(
         word,
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_for_a_shell_stay() {
+    fn commands_that_need_a_shell_stay() {
         for command in [
             "\"ls | wc\"",
             "\"ls *.py\"",

@@ -1,11 +1,11 @@
-//! Texts that are put together piece by piece.
+//! Strings that are concatenated in a loop.
 
 use super::look::{Parts, Scene, assigned, is_alone, mentions, name_of, one, text_of};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Stmt, ast};
 
-/// A text that grows in a loop is joined after it.
+/// Replaces concatenation in a loop by one join after it.
 #[derive(Debug)]
 pub(in crate::transforms) struct JoinStrings;
 
@@ -16,9 +16,13 @@ impl Transform for JoinStrings {
 
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
         let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
-        // In a block inside, a handler around it could see half of the text.
+        // In a nested block, an enclosing handler could see the incomplete string.
         let text = scene.function.and_then(|_| (0..scene.body.len()).find_map(|index| joined(&scene, index)));
-        one(text, "Each addition copies the text, so the pieces are collected and joined once.", Gain::Speed)
+        one(
+            text,
+            "Collect the parts and join them once instead of copying the string in each iteration.",
+            Gain::Speed,
+        )
     }
 }
 
@@ -30,7 +34,7 @@ fn joined(scene: &Scene, index: usize) -> Option<String> {
     let each = rest.iter().find(|statement| mentions(std::slice::from_ref(statement), name) > 0)?;
     let Stmt::For(inner) = each else { return None };
     let additions = additions(&inner.body, name);
-    // Nothing in the loop reads what is there so far.
+    // The loop must not read the incomplete string.
     let is_collected = !additions.is_empty() && mentions(std::slice::from_ref(each), name) == additions.len();
     let parts = format!("{name}_parts");
     let is_text = text_of(value).is_some() && scene.names.is_free(&parts) && !inner.is_async;
@@ -52,14 +56,14 @@ fn additions<'a>(body: &'a [Stmt], name: &str) -> Vec<&'a ast::StmtAugAssign> {
         Stmt::AugAssign(change) if change.op == ast::Operator::Add => Some(change),
         _ => None,
     });
-    // A value with its own parentheses would lose them.
+    // These values would need their parentheses in a call.
     additions
         .filter(|change| name_of(&change.target) == Some(name))
         .filter(|change| !matches!(&*change.value, Expr::Yield(_) | Expr::Starred(_) | Expr::Named(_)))
         .collect()
 }
 
-/// Whether a function inside sees the text while it grows, or it belongs to another.
+/// Whether a nested function uses the string while it grows, or the name is global or nonlocal.
 fn is_shared(scene: &Scene, name: &str) -> bool {
     scene.parts().statements.iter().any(|statement| match statement {
         Stmt::FunctionDef(_) | Stmt::ClassDef(_) => mentions(std::slice::from_ref(statement), name) > 0,
@@ -75,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_are_joined_once() {
+    fn parts_are_joined_once() {
         let text = "def f(rows):\n    out = \"\"\n    n = 0\n    for row in rows:\n        n += 1\n        if row:\n            out += row + \",\"\n        out += \"\\n\"\n\n    return out, n\n";
         assert_eq!(
             review(&JoinStrings, text, "f").unwrap(),
@@ -90,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_are_read_meanwhile_stay() {
+    fn strings_read_in_the_loop_stay() {
         for text in [
             "def f(rows):\n    out = \"\"\n    for row in rows:\n        out += row\n        print(out)\n    return out\n",
             "def f(rows):\n    out = 0\n    for row in rows:\n        out += row\n    return out\n",

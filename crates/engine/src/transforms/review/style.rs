@@ -1,11 +1,11 @@
-//! Small things that a linter finds.
+//! Minor lint findings.
 
 use super::look::{Scene, assigned, fills_lines, lines, name_of, one};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::Source;
 use crate::syntax::{Expr, Ranged, TextRange, ast};
 
-/// An f-string without placeholders is a plain text.
+/// Removes the prefix of an f-string without placeholders.
 #[derive(Debug)]
 pub(in crate::transforms) struct EmptyFString;
 
@@ -32,11 +32,11 @@ impl Transform for EmptyFString {
                 edits = edits.replace(part, format!("{plain}{}", &written[prefix..]));
             }
         }
-        one(edits.finish(), "The f-string has no placeholder.", Gain::Findings)
+        one(edits.finish(), "Remove the f prefix from a string without placeholders.", Gain::Findings)
     }
 }
 
-/// `== None` asks the object, which may answer anything.
+/// Replaces `== None`, which calls `__eq__` of the object, by `is None`.
 #[derive(Debug)]
 pub(in crate::transforms) struct NoneComparison;
 
@@ -47,9 +47,9 @@ impl Transform for NoneComparison {
 
     fn rewrite(&self, source: &Source, cause: &Cause) -> Vec<Rewrite> {
         let Some(scene) = Scene::of_review(source, cause) else { return Vec::new() };
-        // Their objects answer with something else than a truth, or as they like.
-        let others = ["numpy", "pandas", "polars", "sqlalchemy", "peewee", "pony", "__eq__"];
-        if others.iter().any(|other| source.text().contains(other)) {
+        // Objects of these libraries overload the comparison.
+        let overloading = ["numpy", "pandas", "polars", "sqlalchemy", "peewee", "pony", "__eq__"];
+        if overloading.iter().any(|word| source.text().contains(word)) {
             return Vec::new();
         }
         let mut edits = source.edit();
@@ -61,7 +61,7 @@ impl Transform for NoneComparison {
                 _ => continue,
             };
             let sides = [(&*compare.left, right), (right, &*compare.left)];
-            // Literals and displays are compared for a reason.
+            // A comparison with a literal or display is deliberate.
             let is_ours = sides.iter().any(|(one, other)| {
                 one.is_none_literal_expr()
                     && matches!(
@@ -74,7 +74,7 @@ impl Transform for NoneComparison {
                 edits = edits.replace(between, spaced(source.of(between), old, new));
             }
         }
-        one(edits.finish(), "None is compared by identity, as nothing else is None.", Gain::Findings)
+        one(edits.finish(), "Compare with None by identity.", Gain::Findings)
     }
 }
 
@@ -91,7 +91,7 @@ fn spaced(text: &str, old: &str, new: &str) -> String {
     format!("{before}{}{new}{}{after}", space(before, true), space(after, false))
 }
 
-/// An assignment of a name to itself does nothing.
+/// Removes the assignment of a parameter to itself.
 #[derive(Debug)]
 pub(in crate::transforms) struct SelfAssignment;
 
@@ -109,7 +109,7 @@ impl Transform for SelfAssignment {
         for block in scene.parts().blocks {
             for statement in block {
                 let Some((name, value)) = assigned(statement) else { continue };
-                // A name that is no parameter may be unknown here, and then this is what fails.
+                // A name that is not a parameter may be unbound, and then the assignment raises.
                 let does_nothing = name_of(value) == Some(name) && scene.is_parameter(name);
                 let can_go = statement.is_assign_stmt() && block.len() > 1 && fills_lines(source, statement);
                 if does_nothing && can_go {
@@ -117,7 +117,7 @@ impl Transform for SelfAssignment {
                 }
             }
         }
-        one(edits.finish(), "Assigning a parameter to itself does nothing.", Gain::Findings)
+        one(edits.finish(), "Remove the assignment of a parameter to itself.", Gain::Findings)
     }
 }
 
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_without_placeholders_are_plain() {
+    fn f_strings_without_placeholders_lose_their_prefix() {
         let text = "def f(x):\n    return f\"a\" + Rf'b\\d' + f\"{x}\" + f\"{{}}\"\n";
         assert_eq!(
             review(&EmptyFString, text, "f").unwrap(),
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_are_not_assigned_to_themselves() {
+    fn self_assignments_of_parameters_are_removed() {
         assert_eq!(
             review(&SelfAssignment, "def f(x):\n    x = x\n    return x\n", "f").unwrap(),
             "def f(x):\n    return x\n"

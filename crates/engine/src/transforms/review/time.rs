@@ -1,11 +1,11 @@
-//! Times without a zone.
+//! Naive UTC datetimes.
 
 use super::look::{Scene, at, is_plain, one};
 use super::{Cause, Gain, Rewrite, Transform};
 use crate::source::{Edits, Source};
 use crate::syntax::{Expr, Ranged, Stmt, ast};
 
-/// `utcnow` and `utcfromtimestamp` are deprecated; the same value is made from a time with a zone.
+/// Replaces the deprecated `utcnow` and `utcfromtimestamp` by timezone-aware calls with the same value.
 #[derive(Debug)]
 pub(in crate::transforms) struct AwareDatetime;
 
@@ -35,8 +35,7 @@ impl Transform for AwareDatetime {
             edits = with_zone(edits.replace(&callee.attr, method), call, &zone);
         }
         let edits = if needs_zone { import_zone(&scene, edits) } else { Some(edits) };
-        let why =
-            "The method is deprecated, and the value is the same when the zone is given and taken away.";
+        let why = "Replace the deprecated method by a timezone-aware call with the same value.";
         one(edits.and_then(Edits::finish), why, Gain::Findings)
     }
 }
@@ -49,7 +48,7 @@ fn with_zone<'s>(edits: Edits<'s>, call: &ast::ExprCall, zone: &str) -> Edits<'s
     edits.replace(at(call.end()), ".replace(tzinfo=None)")
 }
 
-/// `timezone` is imported where `datetime` is.
+/// Adds `timezone` to the import of `datetime`.
 fn import_zone<'s>(scene: &Scene, edits: Edits<'s>) -> Option<Edits<'s>> {
     if scene.names.imports("timezone", "datetime.timezone") {
         return Some(edits);
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_zone_is_given_and_taken_away() {
+    fn deprecated_methods_become_timezone_aware() {
         let text = "from datetime import datetime\ndef f(x):\n    return datetime.utcnow(), datetime.utcfromtimestamp(x)\n";
         assert_eq!(
             review(&AwareDatetime, text, "f").unwrap(),
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn other_times_stay() {
+    fn other_datetimes_stay() {
         for text in [
             "from datetime import datetime\ndef f():\n    return datetime.now()\n",
             "from datetime import datetime\ndef f(timezone):\n    return datetime.utcnow()\n",

@@ -1,4 +1,4 @@
-//! Settings of the check that looks at each commit with a human's eyes.
+//! Settings of alignment: review rules over the diff of each commit.
 
 use std::path::PathBuf;
 
@@ -14,13 +14,13 @@ settings! {
         status: Active,
     }
 
-    /// Score over which a commit gets a warning, from 0 to 1
+    /// Score above which a commit gets a warning, from 0 to 1
     alignment_warning_threshold: Probability = "0.5" {
         env: "ALIGNMENT_WARNING_THRESHOLD",
         status: Active,
     }
 
-    /// Score over which a commit fails the check, from 0 to 1
+    /// Score above which a commit fails the check, from 0 to 1
     alignment_failure_threshold: Probability = "0.9" {
         env: "ALIGNMENT_FAILURE_THRESHOLD",
         status: Active,

@@ -1,15 +1,15 @@
-//! Settings of reaching Docker and of the containers started there.
+//! Settings of the Docker engine and of the containers started there.
 
 use std::path::PathBuf;
 
 use crate::settings::Bytes;
 
 choice! {
-    /// Who makes sandboxes.
+    /// Backend of sandboxes.
     pub enum BackendWord {
-        /// Namespaces of this kernel.
+        /// Linux namespaces on this host.
         Native = "native",
-        /// Containers of an engine.
+        /// Containers of a Docker engine.
         Docker = "docker",
     }
 }
@@ -24,25 +24,25 @@ settings! {
         status: Active,
     }
 
-    /// Who makes sandboxes of the service that do not say it themselves
+    /// Default backend of the service's sandboxes
     backend: BackendWord = "native" {
         env: "SANDBOX_BACKEND",
         status: Active,
     }
 
-    /// Address of the Docker engine; nothing means the local socket
+    /// Address of the Docker engine; if unset, the local socket
     docker_host: Option<String> = "" {
         env: "DOCKER_HOST",
         status: Active,
     }
 
-    /// What sandboxes of the Docker engine are made of that name no image
+    /// Default image of Docker sandboxes
     sandbox_image: String = "menace-sandbox:latest" {
         env: "MENACE_SANDBOX_IMAGE",
         status: Active,
     }
 
-    /// Use TLS to the Docker engine and check its certificate
+    /// Connect to the Docker engine with TLS and verify its certificate
     docker_tls_verify: Option<bool> = "" {
         env: "DOCKER_TLS_VERIFY",
         status: Active,
@@ -54,19 +54,19 @@ settings! {
         status: Active,
     }
 
-    /// Directory in which a Docker-in-Docker service makes its certificates
+    /// Directory in which a Docker-in-Docker service creates its certificates
     docker_tls_certdir: Option<PathBuf> = "" {
         env: "DOCKER_TLS_CERTDIR",
         status: Planned,
     }
 
-    /// User, or user and group, that commands in containers run as, as numbers
+    /// Numeric user, or user:group, of commands in containers
     container_user: Option<String> = "" {
         env: "SANDBOX_CONTAINER_USER",
         status: Active,
     }
 
-    /// Size at which a container's directory gets it removed; 0 means no limit
+    /// Size of a container's directory above which the container is removed; 0 means no limit
     container_disk_limit: Bytes = "0" {
         env: "SANDBOX_CONTAINER_DISK_LIMIT",
         status: Active,

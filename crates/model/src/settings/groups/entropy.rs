@@ -1,23 +1,23 @@
-//! Settings of entropy: when a module is complete because changes add complexity and nothing else.
+//! Settings of entropy: when a module is complete because changes only add complexity.
 
 settings! {
     /// Entropy.
     pub struct EntropySettings;
 
-    /// Least ROI gain per unit of entropy change; nothing means the tracker's own threshold
+    /// Minimum ROI gain per unit of entropy change; if unset, the tracker's own threshold
     entropy_threshold: Option<f64> = "" {
         env: "ENTROPY_THRESHOLD",
         flag: "--entropy-threshold",
         status: Active,
     }
 
-    /// Entropy change, in bits per token, up to which a sample counts towards a plateau
+    /// Maximum entropy change of a plateau sample, in bits per token
     entropy_plateau_threshold: f64 = "0.01" {
         env: "ENTROPY_PLATEAU_THRESHOLD",
         status: Active,
     }
 
-    /// Consecutive samples under the plateau threshold that complete a module
+    /// Consecutive plateau samples after which a module is complete
     entropy_plateau_consecutive: u32 = "3" {
         env: "ENTROPY_PLATEAU_CONSECUTIVE",
         flag: "--entropy-plateau-consecutive",

@@ -1,9 +1,9 @@
-//! Settings that say where menace finds the repository, its data and its configuration.
+//! Paths of the repository, of menace's data and of its configuration.
 
 use std::path::PathBuf;
 
 settings! {
-    /// Where things are.
+    /// Paths.
     pub struct GeneralSettings;
 
     /// Directory for histories, reports, databases and other state
@@ -14,7 +14,7 @@ settings! {
         status: Active,
     }
 
-    /// Checkout that is analysed when no repository is named on the command line
+    /// Repository used when none is given on the command line
     repo_path: PathBuf = "." {
         env: "SANDBOX_REPO_PATH",
         status: Active,
@@ -26,7 +26,7 @@ settings! {
         status: Active,
     }
 
-    /// Leave out the clean-up and the container and VM set-up at start until something needs them
+    /// Defer clean-up and the set-up of containers and virtual machines until they are used
     light_imports: bool = "0" {
         env: "MENACE_LIGHT_IMPORTS",
         status: Planned,

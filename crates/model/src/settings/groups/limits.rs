@@ -1,11 +1,11 @@
-//! The keys of a preset that name it, limit a call and break things on purpose.
+//! Preset keys: name, limits and faults.
 
 use std::time::Duration;
 
 use crate::settings::{Bytes, Cores};
 
 choice! {
-    /// The operating system that code under test sees.
+    /// Operating system of the code under test.
     pub enum OperatingSystem {
         /// The host's own, in a native sandbox or a container.
         Linux = "linux",
@@ -17,35 +17,35 @@ choice! {
 }
 
 choice! {
-    /// A fault that a preset asks for.
+    /// A fault requested by a preset.
     pub enum FailureMode {
-        /// The network delays, jitters and drops.
+        /// Network latency, jitter and packet loss.
         HighLatency = "high_latency" | "high_latency_api" | "latency_spike",
         /// Hostile values of the declared types.
         HostileInput = "hostile_input",
-        /// Wrong calls, wrong types, forbidden paths.
+        /// Wrong calls, wrong types, denied paths.
         UserMisuse = "user_misuse",
-        /// Bursts of threads and tasks.
+        /// Bursts of concurrent threads and tasks.
         ConcurrencySpike = "concurrency_spike",
-        /// Fields renamed, dropped, added, retyped.
+        /// Fields are renamed, dropped, added or retyped.
         SchemaDrift = "schema_drift",
-        /// An upstream service that refuses, stalls or errs.
+        /// An upstream service refuses, stalls or fails.
         FlakyUpstream = "flaky_upstream",
-        /// Starved of CPU and disk bandwidth.
+        /// Tight CPU and disk bandwidth limits.
         ResourceStrain = "resource_strain" | "io_cpu_strain",
-        /// Starved of CPU.
+        /// A tight CPU limit.
         Cpu = "cpu" | "cpu_spike",
-        /// A tighter memory limit.
+        /// A tight memory limit.
         Memory = "memory",
         /// A small or failing disk.
         Disk = "disk",
-        /// Writes that arrive changed.
+        /// Written bytes are corrupted.
         DiskCorruption = "disk_corruption",
-        /// Throttling and loss.
+        /// Bandwidth throttling and packet loss.
         Network = "network",
-        /// Hosts that cannot be reached.
+        /// Unreachable hosts.
         NetworkPartition = "network_partition",
-        /// A tighter wall-clock limit.
+        /// A tight wall-clock limit.
         Timeout = "timeout",
         /// Broken authentication and corrupt payloads.
         ChaoticFailure = "chaotic_failure",
@@ -56,37 +56,37 @@ settings! {
     /// Preset keys: limits and faults.
     pub struct LimitSettings;
 
-    /// Name under which results of the preset are recorded
+    /// Name of the preset in results
     scenario_name: Option<String> = "" {
         env: "SCENARIO_NAME",
         status: Planned,
     }
 
-    /// Operating system that the code runs on; nothing means the host's
+    /// Operating system of the code under test; if unset, that of the host
     os_type: Option<OperatingSystem> = "" {
         env: "OS_TYPE",
         status: Planned,
     }
 
-    /// CPU cores a call may use, fractions allowed; nothing means no limit
+    /// CPU limit of a call, in cores, fractions allowed; if unset, no limit
     cpu_limit: Option<Cores> = "" {
         env: "CPU_LIMIT",
         status: Planned,
     }
 
-    /// Memory a call may use; nothing means no limit
+    /// Memory limit of a call; if unset, no limit
     memory_limit: Option<Bytes> = "" {
         env: "MEMORY_LIMIT",
         status: Planned,
     }
 
-    /// Space the workspace of a call may take on disk; nothing means no limit
+    /// Disk limit of the workspace of a call; if unset, no limit
     disk_limit: Option<Bytes> = "" {
         env: "DISK_LIMIT",
         status: Planned,
     }
 
-    /// How long a call may run before it is aborted, in seconds; nothing means the preset decides
+    /// Timeout of a call, in seconds; if unset, that of the preset
     timeout: Option<Duration> = "" {
         env: "TIMEOUT",
         status: Planned,
@@ -98,13 +98,13 @@ settings! {
         status: Planned,
     }
 
-    /// Threads that call a section at once in a concurrency spike
+    /// Concurrent threads that call a section in a concurrency spike
     thread_burst: Option<u32> = "" {
         env: "THREAD_BURST",
         status: Planned,
     }
 
-    /// Async tasks that call a section at once in a concurrency spike
+    /// Concurrent async tasks that call a section in a concurrency spike
     async_task_burst: Option<u32> = "" {
         env: "ASYNC_TASK_BURST",
         status: Planned,
@@ -122,25 +122,25 @@ settings! {
         status: Planned,
     }
 
-    /// Fields that schema drift considers
+    /// Number of fields considered for schema drift
     schema_checks: Option<u32> = "" {
         env: "SCHEMA_CHECKS",
         status: Planned,
     }
 
-    /// How many of the considered fields schema drift changes
+    /// Number of the considered fields that schema drift changes
     schema_mismatches: Option<u32> = "" {
         env: "SCHEMA_MISMATCHES",
         status: Planned,
     }
 
-    /// Upstream requests in one round of a flaky upstream
+    /// Requests per round of a flaky upstream
     upstream_requests: Option<u32> = "" {
         env: "UPSTREAM_REQUESTS",
         status: Planned,
     }
 
-    /// How many requests of a round a flaky upstream fails
+    /// Requests per round that a flaky upstream fails
     upstream_failures: Option<u32> = "" {
         env: "UPSTREAM_FAILURES",
         status: Planned,

@@ -1,21 +1,21 @@
-//! Settings of what is logged, how, and where it goes.
+//! Settings of logs, the audit trail, alerts and traces.
 
 use std::path::PathBuf;
 
 use crate::settings::Secret;
 
 choice! {
-    /// How much is logged. Ordered: a greater level says more.
+    /// Log level. Ordered: a greater level logs more.
     pub enum LogLevel {
         /// Nothing.
         Off = "off",
-        /// What failed. Python's `critical` counts as this too.
+        /// Failures. Python's `critical` is read as this level.
         Error = "error" | "critical" | "fatal",
-        /// What may need attention.
+        /// Events that may need attention.
         Warn = "warn" | "warning",
-        /// What happens.
+        /// Normal events.
         Info = "info",
-        /// How it happens.
+        /// Details for debugging.
         Debug = "debug",
         /// Everything.
         Trace = "trace",
@@ -26,7 +26,7 @@ settings! {
     /// Logging.
     pub struct LoggingSettings;
 
-    /// How much is logged on the console
+    /// Log level of the console
     log_level: LogLevel = "info" {
         env: "SANDBOX_LOG_LEVEL",
         flag: "--log-level",
@@ -34,20 +34,20 @@ settings! {
         status: Active,
     }
 
-    /// Log level used when menace is given none of its own
+    /// Log level used if SANDBOX_LOG_LEVEL is unset
     general_log_level: Option<LogLevel> = "" {
         env: "LOG_LEVEL",
         status: Active,
     }
 
-    /// Log debug output whatever the log level says
+    /// Log debug output, independent of the log level
     verbose: bool = "0" {
         env: "SANDBOX_VERBOSE",
         flag: "--verbose",
         status: Active,
     }
 
-    /// Log debug output whatever the log level says, as the verbose switch does
+    /// Log debug output, independent of the log level; same as SANDBOX_VERBOSE
     debug: bool = "0" {
         env: "SANDBOX_DEBUG",
         status: Active,
@@ -59,38 +59,38 @@ settings! {
         status: Active,
     }
 
-    /// Copy service logs to the audit trail; nothing means only in autonomous runs and synergy tools
+    /// Copy service logs to the audit trail; if unset, only in autonomous runs and synergy tools
     central_logging: Option<bool> = "" {
         env: "SANDBOX_CENTRAL_LOGGING",
         status: Active,
     }
 
-    /// File that the audit trail is appended to; nothing means audit.jsonl of the data directory
+    /// File of the audit trail; if unset, audit.jsonl in the data directory
     audit_log_path: Option<PathBuf> = "" {
         env: "AUDIT_LOG_PATH",
         status: Active,
     }
 
-    /// Address that alerts are sent to, as JSON
+    /// URL to which alerts are posted as JSON
     alert_webhook_url: Option<Secret> = "" {
         env: "ALERT_WEBHOOK_URL",
         secret: true,
         status: Active,
     }
 
-    /// Line of shell that gets each alert on its stdin, as JSON
+    /// Shell command that gets each alert as JSON on stdin
     alert_command: Option<String> = "" {
         env: "ALERT_COMMAND",
         status: Active,
     }
 
-    /// Address of a collector of OpenTelemetry that gets traces over HTTP
+    /// URL of the OpenTelemetry collector that receives traces over HTTP
     otel_endpoint: Option<String> = "" {
         env: "OTEL_EXPORTER_OTLP_ENDPOINT",
         status: Active,
     }
 
-    /// Kafka brokers that get the logs instead of the audit trail, separated by commas
+    /// Kafka brokers that receive the logs instead of the audit trail, separated by commas
     kafka_hosts: Vec<String> = "" {
         env: "KAFKA_HOSTS",
         status: Planned,
@@ -98,7 +98,7 @@ settings! {
 }
 
 impl LoggingSettings {
-    /// The level for the console, once both debug switches had their say.
+    /// Log level of the console, with both debug switches applied.
     pub fn console_level(&self) -> LogLevel {
         if self.verbose || self.debug { self.log_level.max(LogLevel::Debug) } else { self.log_level }
     }

@@ -1,4 +1,4 @@
-//! Settings of the dashboard, the exporters and where metrics come from.
+//! Settings of the dashboard, the exporters and the sources of metrics.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,14 +9,14 @@ settings! {
     /// Dashboard and metrics.
     pub struct MetricsSettings;
 
-    /// Port of the metrics dashboard; nothing means that none is started
+    /// Port of the metrics dashboard; if unset, it is not started
     auto_dashboard_port: Option<u16> = "" {
         env: "AUTO_DASHBOARD_PORT",
         flag: "--dashboard-port",
         status: Active,
     }
 
-    /// Port of the Prometheus exporter; nothing means that none is started
+    /// Port of the Prometheus exporter; if unset, it is not started
     metrics_port: Option<u16> = "" {
         env: "METRICS_PORT",
         flag: "--metrics-port",
@@ -35,7 +35,7 @@ settings! {
         status: Active,
     }
 
-    /// Time between two health checks of the synergy exporter, in seconds
+    /// Interval between health checks of the synergy exporter, in seconds
     synergy_exporter_check_interval: Duration = "10" {
         env: "SYNERGY_EXPORTER_CHECK_INTERVAL",
         status: Active,
@@ -47,13 +47,13 @@ settings! {
         status: Active,
     }
 
-    /// Directories with plugins that collect more metrics
+    /// Directories with metric plugins
     metrics_plugin_dir: Vec<PathBuf> = "" {
         env: "SANDBOX_METRICS_PLUGIN_DIR",
         status: Active,
     }
 
-    /// Power of one busy core in watts, for hosts whose energy counters cannot be read
+    /// Power of one busy core in watts, for hosts without readable energy counters
     watts_per_core: Watts = "10" {
         env: "SANDBOX_WATTS_PER_CORE",
         status: Active,

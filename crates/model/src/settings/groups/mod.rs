@@ -1,4 +1,4 @@
-//! One file per group of settings. `super::Settings` says in which order they are shown.
+//! One file per group of settings. `super::Settings` defines the order in which they are shown.
 
 mod alignment;
 mod docker;

@@ -1,4 +1,4 @@
-//! Settings of the module map: which modules belong together.
+//! Settings of the module map: groups of modules that belong together.
 
 settings! {
     /// The module map.
@@ -10,14 +10,14 @@ settings! {
         status: Active,
     }
 
-    /// Build the module map again before cycles even if there is one, and after patches add files
+    /// Rebuild an existing module map before cycles and after patches that add files
     refresh_module_map: bool = "0" {
         env: "SANDBOX_REFRESH_MODULE_MAP",
         flag: "--refresh-module-map",
         status: Active,
     }
 
-    /// Old name of the switch that builds the module map at start
+    /// Deprecated name of the switch that builds the module map at start
     autodiscover_modules: Option<bool> = "" {
         env: "SANDBOX_AUTODISCOVER_MODULES",
         replaced_by: "SANDBOX_AUTO_MAP",

@@ -1,4 +1,4 @@
-//! The keys of a preset that shape the network of a call.
+//! Preset keys: network.
 
 use crate::settings::{Bandwidth, Milliseconds, Percent};
 
@@ -12,37 +12,37 @@ settings! {
         status: Planned,
     }
 
-    /// How far the delay varies, in milliseconds
+    /// Variation of the delay, in milliseconds
     network_jitter_ms: Option<Milliseconds> = "" {
         env: "NETWORK_JITTER_MS",
         status: Planned,
     }
 
-    /// Packets that get lost, in percent
+    /// Share of lost packets, in percent
     packet_loss: Option<Percent> = "" {
         env: "PACKET_LOSS",
         status: Planned,
     }
 
-    /// Packets that arrive twice, in percent
+    /// Share of duplicated packets, in percent
     packet_duplication: Option<Percent> = "" {
         env: "PACKET_DUPLICATION",
         status: Planned,
     }
 
-    /// Bandwidth of a call
+    /// Bandwidth limit of a call
     bandwidth_limit: Option<Bandwidth> = "" {
         env: "BANDWIDTH_LIMIT",
         status: Planned,
     }
 
-    /// Least bandwidth that generated presets may give
+    /// Minimum bandwidth in generated presets
     min_bandwidth: Option<Bandwidth> = "" {
         env: "MIN_BANDWIDTH",
         status: Planned,
     }
 
-    /// Most bandwidth that generated presets may give
+    /// Maximum bandwidth in generated presets
     max_bandwidth: Option<Bandwidth> = "" {
         env: "MAX_BANDWIDTH",
         status: Planned,

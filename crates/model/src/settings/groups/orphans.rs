@@ -1,4 +1,4 @@
-//! Settings of orphan discovery and of taking orphans back into workflows.
+//! Settings of orphan discovery and of the integration of orphans into workflows.
 
 settings! {
     /// Orphan discovery.
@@ -19,21 +19,21 @@ settings! {
         status: Active,
     }
 
-    /// Look for isolated modules, which nothing refers to, before the orphan pass
+    /// Find isolated modules, which nothing imports, before the orphan pass
     discover_isolated: bool = "1" {
         env: "SANDBOX_DISCOVER_ISOLATED",
         flag: "--discover-isolated",
         status: Active,
     }
 
-    /// Queue isolated modules for self-tests, and integrate those that pass
+    /// Queue isolated modules for self-tests and integrate those that pass
     auto_include_isolated: bool = "1" {
         env: "SANDBOX_AUTO_INCLUDE_ISOLATED",
         flag: "--auto-include-isolated",
         status: Active,
     }
 
-    /// Keep redundant and legacy modules among the candidates instead of only classifying them
+    /// Keep redundant and legacy modules as candidates instead of only classifying them
     test_redundant: bool = "1" {
         env: "SANDBOX_TEST_REDUNDANT",
         flag: "--include-redundant",
@@ -41,33 +41,33 @@ settings! {
         status: Active,
     }
 
-    /// Drop handled and vanished modules from the stored orphan list
+    /// Remove handled and deleted modules from the stored orphan list
     clean_orphans: bool = "1" {
         env: "SANDBOX_CLEAN_ORPHANS",
         flag: "--clean-orphans",
         status: Active,
     }
 
-    /// How many imports deep orphan chains are followed; nothing means no limit
+    /// Maximum depth of orphan import chains; if unset, no limit
     max_recursion_depth: Option<usize> = "" {
         env: "SANDBOX_MAX_RECURSION_DEPTH",
         flag: "--max-recursion-depth",
         status: Active,
     }
 
-    /// Skip looking for orphans during cycles
+    /// Skip the orphan scan during cycles
     disable_orphan_scan: bool = "0" {
         env: "SANDBOX_DISABLE_ORPHAN_SCAN",
         status: Active,
     }
 
-    /// Leave orphans out of everything that a run tests
+    /// Exclude orphans from runs
     disable_orphans: bool = "0" {
         env: "SANDBOX_DISABLE_ORPHANS",
         status: Active,
     }
 
-    /// Smallest gain in ROI for which a module is added to existing workflows
+    /// Minimum ROI gain for adding a module to existing workflows
     min_integration_roi: f64 = "0.0" {
         env: "MIN_INTEGRATION_ROI",
         status: Planned,

@@ -7,7 +7,7 @@ settings! {
     /// The container pool.
     pub struct PoolSettings;
 
-    /// Containers that wait to become sandboxes, of each kind that is asked for; 0 means none
+    /// Number of warm containers per requested kind; 0 disables the pool
     pool_size: usize = "2" {
         env: "SANDBOX_POOL_SIZE",
         status: Active,
@@ -19,25 +19,25 @@ settings! {
         status: Active,
     }
 
-    /// Lock file of whoever fills the pool or cleans up; nothing means one in the data directory
+    /// Lock file of the pool and its clean-up; if unset, a file in the data directory
     pool_lock: Option<PathBuf> = "" {
         env: "SANDBOX_POOL_LOCK",
         status: Active,
     }
 
-    /// Containers that may be active at once, over all pools; 0 means no limit
+    /// Maximum number of active containers over all pools; 0 means no limit
     max_container_count: usize = "10" {
         env: "SANDBOX_MAX_CONTAINER_COUNT",
         status: Active,
     }
 
-    /// How long a pooled container may idle before it is removed, in seconds
+    /// Idle time after which a pooled container is removed, in seconds
     container_idle_timeout: Duration = "300" {
         env: "SANDBOX_CONTAINER_IDLE_TIMEOUT",
         status: Active,
     }
 
-    /// Age at which containers, volumes and networks of menace are removed, in seconds
+    /// Age at which menace's containers, volumes and networks are removed, in seconds
     container_max_lifetime: Duration = "3600" {
         env: "SANDBOX_CONTAINER_MAX_LIFETIME",
         status: Active,
@@ -49,13 +49,13 @@ settings! {
         status: Active,
     }
 
-    /// Time between two clean-up sweeps, in seconds
+    /// Interval between clean-ups, in seconds
     pool_cleanup_interval: Duration = "60" {
         env: "SANDBOX_POOL_CLEANUP_INTERVAL",
         status: Active,
     }
 
-    /// Time between two checks that the clean-up workers are alive, in seconds
+    /// Interval between liveness checks of the clean-up workers, in seconds
     worker_check_interval: Duration = "30" {
         env: "SANDBOX_WORKER_CHECK_INTERVAL",
         status: Active,
@@ -67,7 +67,7 @@ settings! {
         status: Active,
     }
 
-    /// File that lists running containers; nothing means one in the data directory
+    /// File that lists running containers; if unset, a file in the data directory
     active_containers: Option<PathBuf> = "" {
         env: "SANDBOX_ACTIVE_CONTAINERS",
         status: Active,

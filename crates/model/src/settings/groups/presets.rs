@@ -1,15 +1,15 @@
-//! Settings of where presets come from and how they adapt between runs.
+//! Settings of the source of presets and of their adaptation between runs.
 
 use std::path::PathBuf;
 
 use crate::settings::JsonText;
 
 choice! {
-    /// How presets are made when none are given.
+    /// How presets are generated when none are given.
     pub enum PresetMode {
-        /// Drawn from the run's seed.
+        /// Randomly, from the seed of the run.
         Random = "random",
-        /// The built-in profiles, each at both severities.
+        /// The canonical profiles, each at both severities.
         Canonical = "canonical",
     }
 }
@@ -24,13 +24,13 @@ settings! {
         status: Active,
     }
 
-    /// Make presets when none are given; otherwise there is one empty preset
+    /// Generate presets when none are given; otherwise one empty preset is used
     generate_presets: bool = "1" {
         env: "SANDBOX_GENERATE_PRESETS",
         status: Active,
     }
 
-    /// How presets are made when none are given
+    /// How presets are generated when none are given
     preset_mode: PresetMode = "random" {
         env: "SANDBOX_PRESET_MODE",
         status: Active,

@@ -1,10 +1,10 @@
-//! Settings of reading a repository.
+//! Settings of repository scans.
 
 settings! {
     /// Reading a repository.
     pub struct ScanSettings;
 
-    /// Directories that no scan enters, separated by commas
+    /// Directories excluded from scans, separated by commas
     exclude_dirs: Vec<String> = "" {
         env: "SANDBOX_EXCLUDE_DIRS",
         flag: "--exclude-dirs",

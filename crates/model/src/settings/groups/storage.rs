@@ -1,4 +1,4 @@
-//! Settings of the databases and of the place where patch scores are shared.
+//! Settings of the databases and of the shared store of patch scores.
 
 use std::path::PathBuf;
 
@@ -8,32 +8,32 @@ settings! {
     /// Databases.
     pub struct StorageSettings;
 
-    /// Address of the main database
+    /// URL of the main database
     database_url: DatabaseUrl = "sqlite:///menace.db" {
         env: "DATABASE_URL",
         secret: true,
         status: Active,
     }
 
-    /// Database with the registered bots
+    /// Database of registered bots
     bot_db_path: PathBuf = "bots.db" {
         env: "BOT_DB_PATH",
         status: Planned,
     }
 
-    /// Database with the performance of bots over time
+    /// Database of bot performance over time
     bot_performance_db: PathBuf = "bot_performance_history.db" {
         env: "BOT_PERFORMANCE_DB",
         status: Planned,
     }
 
-    /// Database with the maintenance log
+    /// Database of the maintenance log
     maintenance_db: PathBuf = "maintenance.db" {
         env: "MAINTENANCE_DB",
         status: Planned,
     }
 
-    /// Remote store for patch scores; nothing means that they stay here
+    /// URL of a remote store of patch scores; if unset, they stay on this machine
     patch_score_backend_url: Option<ScoreBackendUrl> = "" {
         env: "PATCH_SCORE_BACKEND_URL",
         secret: true,

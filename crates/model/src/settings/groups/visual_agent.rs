@@ -14,14 +14,14 @@ settings! {
         status: Planned,
     }
 
-    /// Token that clients of the visual agent show
+    /// Token that clients of the visual agent send
     visual_agent_token: Option<Secret> = "" {
         env: "VISUAL_AGENT_TOKEN",
         secret: true,
         status: Planned,
     }
 
-    /// Token that the visual agent is restarted with between two runs
+    /// New token of the visual agent, set when it restarts between runs
     visual_agent_token_rotate: Option<Secret> = "" {
         env: "VISUAL_AGENT_TOKEN_ROTATE",
         secret: true,
@@ -34,38 +34,38 @@ settings! {
         status: Planned,
     }
 
-    /// Queue tasks again that a crash interrupted, and repair the queue by itself
+    /// Requeue tasks that a crash interrupted and repair the queue automatically
     visual_agent_auto_recover: bool = "1" {
         env: "VISUAL_AGENT_AUTO_RECOVER",
         flag: "--auto-recover",
         status: Planned,
     }
 
-    /// Certificate that the visual agent serves HTTPS with
+    /// HTTPS certificate of the visual agent
     visual_agent_ssl_cert: Option<PathBuf> = "" {
         env: "VISUAL_AGENT_SSL_CERT",
         status: Planned,
     }
 
-    /// File with the private key of the certificate
+    /// Private key of the HTTPS certificate
     visual_agent_ssl_key: Option<PathBuf> = "" {
         env: "VISUAL_AGENT_SSL_KEY",
         status: Planned,
     }
 
-    /// Template of the visual agent's prompt: a file, or the text itself
+    /// Prompt template of the visual agent: a file or the text itself
     va_prompt_template: Option<String> = "" {
         env: "VA_PROMPT_TEMPLATE",
         status: Active,
     }
 
-    /// Text in front of each prompt for the visual agent
+    /// Prefix of each prompt of the visual agent
     va_prompt_prefix: String = "" {
         env: "VA_PROMPT_PREFIX",
         status: Active,
     }
 
-    /// Lines of the repository's layout in each prompt for the visual agent
+    /// Lines of repository layout in each prompt of the visual agent
     va_repo_layout_lines: usize = "200" {
         env: "VA_REPO_LAYOUT_LINES",
         status: Active,

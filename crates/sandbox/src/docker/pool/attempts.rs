@@ -1,4 +1,4 @@
-//! How often containers of an image could not be made: `pool_failures.json`.
+//! Counts of failed container creations per image: `pool_failures.json`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::write_json;
 
-/// What became of attempts, by image, written down so that it is known after a restart.
+/// Failure counts by image, stored in a file so that they survive a restart.
 pub(super) struct Attempts {
     path: Option<PathBuf>,
     written: Mutex<Written>,
@@ -20,17 +20,17 @@ struct Written {
     images: BTreeMap<String, Count>,
 }
 
-/// What became of attempts with one image.
+/// Failure counts of one image.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Count {
-    /// How often it failed.
+    /// Total number of failures.
     pub(super) failures: u64,
-    /// How often in a row.
+    /// Number of consecutive failures.
     pub(super) consecutive: u64,
 }
 
 impl Attempts {
-    /// What was written down before. A file that means nothing is begun anew, and said so.
+    /// Reads the stored counts. An invalid file is reset with a warning.
     pub(super) fn read(path: Option<PathBuf>) -> Self {
         let empty = || Written { version: 1, ..Written::default() };
         let written = match path.as_ref().map(std::fs::read) {
@@ -38,7 +38,7 @@ impl Attempts {
             Some(Err(error)) if error.kind() == std::io::ErrorKind::NotFound => empty(),
             Some(read) => {
                 read.and_then(|bytes| Ok(serde_json::from_slice(&bytes)?)).unwrap_or_else(|error| {
-                    tracing::warn!("what is known of failed containers is begun anew: {error}");
+                    tracing::warn!("resetting the counts of failed containers: {error}");
                     empty()
                 })
             }
@@ -46,7 +46,7 @@ impl Attempts {
         Self { path, written: Mutex::new(written) }
     }
 
-    /// One failed.
+    /// Counts a failure.
     pub(super) fn failed(&self, image: &str) -> Count {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         let count = written.images.entry(image.to_owned()).or_default();
@@ -57,7 +57,7 @@ impl Attempts {
         count
     }
 
-    /// One did not fail. That is written only where it changes something.
+    /// Counts a success. Writes the file only if a count changes.
     pub(super) fn succeeded(&self, image: &str) {
         let mut written = self.written.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(count) = written.images.get_mut(image).filter(|count| count.consecutive > 0) {
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn failures_are_known_after_a_restart_and_a_success_ends_a_row() {
+    fn failures_survive_a_restart_and_a_success_resets_the_consecutive_count() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data/pool_failures.json");
         let attempts = Attempts::read(Some(path.clone()));
@@ -87,8 +87,8 @@ mod tests {
         attempts.failed("b");
         assert_eq!(attempts.failed("a"), Count { failures: 2, consecutive: 2 });
         attempts.succeeded("a");
-        let again = Attempts::read(Some(path.clone()));
-        assert_eq!(again.failed("a"), Count { failures: 3, consecutive: 1 });
+        let reread = Attempts::read(Some(path.clone()));
+        assert_eq!(reread.failed("a"), Count { failures: 3, consecutive: 1 });
         std::fs::write(&path, "{").unwrap();
         assert_eq!(Attempts::read(Some(path)).failed("a"), Count { failures: 1, consecutive: 1 });
     }

@@ -1,97 +1,97 @@
-//! What happens to containers, for whoever counts it.
+//! Events of the container pool, for metrics.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::time::Duration;
 
-/// Something happened.
+/// Event of the pool.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PoolEvent {
-    /// A container was made and runs.
+    /// A container was created and runs.
     Created {
-        /// Of which image.
+        /// Image of the container.
         image: String,
-        /// How long that took.
+        /// Duration of the creation.
         took: Duration,
-        /// How long the next failure would be waited for.
+        /// Delay that a failure would cause next.
         backoff: Duration,
     },
-    /// A container could not be made.
+    /// A container could not be created.
     CreationFailed {
-        /// Of which image.
+        /// Image of the container.
         image: String,
-        /// How long that took.
+        /// Duration of the attempt.
         took: Duration,
-        /// How often that has happened with this image.
+        /// Total number of failures with this image.
         failures: u64,
-        /// How often in a row.
+        /// Number of consecutive failures.
         consecutive: u64,
-        /// How long it is waited before that is tried again.
+        /// Delay before the next attempt.
         backoff: Duration,
-        /// Why.
+        /// Error message.
         problem: String,
     },
-    /// So many containers of an image wait now.
+    /// The number of warm containers of an image changed.
     Waiting {
-        /// Which.
+        /// Image of the containers.
         image: String,
-        /// How many.
+        /// Number of warm containers.
         count: usize,
     },
-    /// A sandbox was refused because there are too many containers.
+    /// A sandbox was rejected because the container limit is reached.
     LimitReached,
-    /// Something was removed that nobody needs.
+    /// An unneeded resource was removed.
     Removed {
-        /// Why.
+        /// Reason of the removal.
         why: Removal,
-        /// What: the sandbox, or the name that the engine has for it.
+        /// Sandbox id, or the engine's name of the resource.
         name: String,
     },
-    /// Something could not be removed. It is tried again.
+    /// A resource could not be removed. The removal is retried.
     RemovalFailed {
-        /// What.
+        /// Sandbox id, or the engine's name of the resource.
         name: String,
-        /// How often in a row.
+        /// Number of consecutive failures.
         attempts: u32,
-        /// Somebody has to be told.
+        /// Whether the failures reached the alert threshold.
         is_alert: bool,
-        /// Why.
+        /// Error message.
         problem: String,
     },
     /// A container had to be killed before it could be removed.
     ForceKilled {
-        /// Which sandbox.
+        /// Sandbox id.
         name: String,
     },
 }
 
-/// Why something was removed.
+/// Reason of a removal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Removal {
-    /// Nobody asked for it.
+    /// The container was not requested within the idle time.
     Idle,
-    /// Our program in it did not answer.
+    /// The guest program in the container did not answer.
     Unhealthy,
-    /// It has waited as long as anything may.
+    /// The container reached the maximum waiting time.
     Lifetime,
-    /// Its files took too much.
+    /// Files of the container exceeded the disk limit.
     Disk,
-    /// It gave way to another one.
+    /// The container was evicted to make room for another one.
     GaveWay,
-    /// It was a container that nobody knows any more.
+    /// Stale container.
     StaleContainer,
-    /// It was a volume that nobody knows any more.
+    /// Stale volume.
     StaleVolume,
-    /// It was a network that nobody knows any more.
+    /// Stale network.
     StaleNetwork,
 }
 
-/// Whoever has the pool.
+/// Owner of the pool, which receives its events.
 pub trait PoolObserver: Send + Sync {
-    /// Hears what happens.
+    /// Receives an event.
     fn happened(&self, event: PoolEvent);
 
-    /// Sandboxes that must not be removed though nobody here uses them: they are to be taken over. If that is not known,
+    /// Sandboxes that must not be removed although this process does not use them: they are to be adopted. On an error
     /// nothing is removed.
     fn keeps(&self) -> io::Result<BTreeSet<String>>;
 }

@@ -1,4 +1,5 @@
-//! What has to be the same of two sandboxes, so that a container that waits can be either: what cannot be changed any more.
+//! Key of interchangeable containers: the properties of a sandbox that cannot be changed after the container's
+//! creation.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +8,24 @@ use menace_model::sandbox::{Limits, SandboxSpec, User, Workspace};
 use super::super::configuration::is_read_only;
 use super::super::container::Image;
 
-/// A kind of containers.
+/// Kind of interchangeable containers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Key {
-    /// What the name of the image stands for.
+    /// Id of the image.
     image: String,
     user: (u32, u32),
     open_files: u64,
-    /// Disks in memory cannot grow: where the root is read-only, how large they are.
+    /// Size of the tmpfs mounts if the root is read-only: they cannot grow.
     disk: Option<u64>,
     has_disk_limit: bool,
-    /// The engine can change a share of the processors, and cannot take it away.
+    /// Whether there is a CPU limit: the engine can change it, but not remove it.
     has_cpu_limit: bool,
     labels: BTreeMap<String, String>,
 }
 
 impl Key {
-    /// The kind of a sandbox. Nothing for what no other sandbox would have in common with it: directories of the host, and a
-    /// disk that is made for the files that are copied into it.
+    /// Kind of a sandbox. `None` for sandboxes that share no kind with others: those with host directories, and those
+    /// with a disk sized for the files copied into it.
     pub(super) fn of(spec: &SandboxSpec, image: &Image) -> Option<Self> {
         let is_shared = matches!(spec.workspace, Workspace::ReadWrite(_)) || !spec.mounts.is_empty();
         let is_copied = matches!(spec.workspace, Workspace::CopyOnWrite(_));
@@ -43,18 +44,18 @@ impl Key {
         })
     }
 
-    /// Whether somebody else may well ask for the same. Labels are often those of one sandbox.
+    /// Whether further requests of the same kind are likely. Labels are often unique to one sandbox.
     pub(super) fn is_common(&self) -> bool {
         self.labels.is_empty()
     }
 
-    /// Whether it is of this image.
+    /// Whether the kind uses this image.
     pub(super) fn is_of(&self, image: &Image) -> bool {
         self.image == image.id
     }
 }
 
-/// What one that waits is made of, for a kind of which this was asked for: everything but what is put in later.
+/// Spec of warm containers for the kind of a requested sandbox: the request without the parts that are added later.
 pub(super) fn template(spec: &SandboxSpec, image: &Image) -> SandboxSpec {
     SandboxSpec {
         workspace: Workspace::Empty,
@@ -64,11 +65,11 @@ pub(super) fn template(spec: &SandboxSpec, image: &Image) -> SandboxSpec {
     }
 }
 
-/// Whether a container that was made with some limits has others already.
-pub(super) fn has_limits(made: &Limits, asked: &Limits) -> bool {
-    made.effective_memory() == asked.effective_memory()
-        && made.effective_pids() == asked.effective_pids()
-        && made.cpus == asked.cpus
+/// Whether a container created with some limits already satisfies the requested ones.
+pub(super) fn has_limits(made: &Limits, requested: &Limits) -> bool {
+    made.effective_memory() == requested.effective_memory()
+        && made.effective_pids() == requested.effective_pids()
+        && made.cpus == requested.cpus
 }
 
 #[cfg(test)]
@@ -86,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_changed_later_makes_no_other_kind() {
+    fn changeable_properties_do_not_change_the_kind() {
         let usual = Key::of(&SandboxSpec::default(), &image("1"));
         let with_files =
             SandboxSpec { workspace: Workspace::CopyOnWrite("/files".into()), ..SandboxSpec::default() };
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_makes_another() {
+    fn fixed_properties_change_the_kind() {
         let usual = Key::of(&SandboxSpec::default(), &image("1"));
         let user = SandboxSpec { user: User { uid: 7, gid: 7 }, ..SandboxSpec::default() };
         let read_only = SandboxSpec { read_only_root: true, ..SandboxSpec::default() };
@@ -123,14 +124,18 @@ mod tests {
         ] {
             assert_ne!(Key::of(&other, &image("1")), usual, "{other:?}");
         }
-        assert_ne!(Key::of(&SandboxSpec::default(), &image("2")), usual, "the name stands for another image");
+        assert_ne!(
+            Key::of(&SandboxSpec::default(), &image("2")),
+            usual,
+            "the name resolves to another image"
+        );
         let mut small = read_only.clone();
         small.limits.memory = Some(64 << 20);
         assert_ne!(Key::of(&read_only, &image("1")), Key::of(&small, &image("1")), "its /tmp is smaller");
     }
 
     #[test]
-    fn what_nobody_else_has_is_no_kind() {
+    fn sandboxes_with_host_files_have_no_kind() {
         let shared =
             SandboxSpec { workspace: Workspace::ReadWrite("/files".into()), ..SandboxSpec::default() };
         assert_eq!(Key::of(&shared, &image("1")), None);

@@ -1,4 +1,4 @@
-//! Containers that wait for somebody who wants one, so that a sandbox is there at once (docs/design/018).
+//! Pool of warm containers, so that a sandbox is available immediately (docs/design/018).
 
 mod attempts;
 mod backoff;

@@ -1,41 +1,41 @@
-//! How many containers wait, for how long, and where it is written down.
+//! Options of the container pool.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use menace_model::sandbox::SandboxSpec;
 
-/// How containers wait.
+/// Size, limits and files of the pool.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PoolOptions {
-    /// How many wait, of each kind that was asked for. With 0 none does.
+    /// Number of warm containers per requested kind; 0 disables the pool.
     pub size: usize,
-    /// The label of those that are made to wait.
+    /// Label of containers created for the pool.
     pub label: String,
-    /// The most containers at one time, those that wait and those that are used together.
+    /// Highest number of containers, warm and in use together.
     pub most: usize,
-    /// How long one waits that nobody asks for.
+    /// Time after which a container of an unrequested kind is removed.
     pub idle: Duration,
-    /// How long one waits at most.
+    /// Longest time that a container waits.
     pub lifetime: Duration,
-    /// How many bytes of files one that waits may have; 0 is any number.
+    /// Most bytes of files in a waiting container; 0 means no limit.
     pub disk: u64,
-    /// How many containers in a row cannot be made before that is a warning.
+    /// Number of consecutive creation failures that causes a warning.
     pub fail_threshold: u32,
-    /// How often in a row one cannot be removed before that is an error.
+    /// Number of consecutive removal failures that causes an error.
     pub alert_threshold: u32,
-    /// Held by whoever makes containers to wait, or removes what nobody needs.
+    /// Lock file held while filling the pool or removing stale resources.
     pub lock: Option<PathBuf>,
-    /// Where failures are written down.
+    /// File for the failure counts.
     pub failures: Option<PathBuf>,
-    /// Where containers that there are are written down.
+    /// File that lists the existing containers.
     pub active: Option<PathBuf>,
-    /// What waits before anybody has asked for anything.
+    /// Spec of the containers that are created before the first request.
     pub usual: Option<SandboxSpec>,
 }
 
 impl PoolOptions {
-    /// As it is when nobody says otherwise, with all files in a directory.
+    /// Default options, with all files in a directory.
     pub fn in_directory(directory: &Path) -> Self {
         Self {
             lock: Some(directory.join("pool.lock")),

@@ -1,4 +1,4 @@
-//! Makes containers to wait, one at a time, in the background.
+//! Background task that fills the pool, one container at a time.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -12,7 +12,7 @@ use super::waiting::{Idle, Pool};
 use crate::SandboxError;
 
 impl Pool {
-    /// Makes what is missing, for ever.
+    /// Creates missing containers in an endless loop.
     pub(super) async fn refill(self: Arc<Self>) {
         loop {
             let due = self.shared.lock().due(Instant::now());
@@ -39,7 +39,7 @@ impl Pool {
                 self.tell_made(&name, began, Ok(()), || self.shared.lock().backoff());
                 self.tell_waiting();
             }
-            // The name stands for another image now, and that kind is learned.
+            // The name now resolves to another image, and that kind has been learned.
             Ok(None) => {}
             Err(error) => {
                 let wait = self.shared.lock().failed(key, Instant::now());
@@ -48,7 +48,7 @@ impl Pool {
         }
     }
 
-    /// One of this kind. Nothing if there can be none any more.
+    /// Creates a container of this kind. `None` if the image name now resolves to another image.
     async fn try_one(&self, key: &Key, mut template: SandboxSpec) -> Result<Option<Idle>, SandboxError> {
         let _lock = crate::files::lock(self.options.lock.as_deref()).await?;
         let image = self.maker.check(&mut template).await?;

@@ -1,7 +1,7 @@
-//! Which containers there are: `active_containers.json`.
+//! Register of existing containers: `active_containers.json`.
 //!
-//! Labels say the same to whoever asks the engine. The file says it to people, and to the next process of a machine that has no
-//! id, where nobody can tell from a label whether its maker is gone.
+//! The engine's labels hold the same information. The file serves people, and the next process on a machine without a
+//! machine id, where a label cannot tell whether the process that created a container is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::files::write_json;
 
-/// All containers of this process.
+/// Register of all containers of this process.
 #[derive(Debug)]
 pub(super) struct Roll {
     path: Option<PathBuf>,
@@ -21,11 +21,11 @@ pub(super) struct Roll {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Written {
     version: u32,
-    /// The container of each sandbox; nothing while it is made.
+    /// Container of each sandbox; `None` while it is being created.
     containers: BTreeMap<String, Option<String>>,
 }
 
-/// A container that is known, until this is dropped.
+/// Entry of a container in the register until this is dropped.
 #[derive(Debug)]
 pub(in super::super) struct Known {
     roll: Arc<Roll>,
@@ -33,18 +33,18 @@ pub(in super::super) struct Known {
 }
 
 impl Roll {
-    /// None yet.
+    /// Creates an empty register.
     pub(super) fn new(path: Option<PathBuf>) -> Arc<Self> {
         Arc::new(Self { path, there: Mutex::new(Written { version: 1, ..Written::default() }) })
     }
 
-    /// A sandbox is being made, or taken over with the container that it has.
+    /// Adds a sandbox that is being created, or adopted with its existing container.
     pub(super) fn enter(self: &Arc<Self>, id: &str, container: Option<&str>) -> Known {
         self.change(|there| there.insert(id.to_owned(), container.map(str::to_owned)));
         Known { roll: Arc::clone(self), id: id.to_owned() }
     }
 
-    /// All sandboxes.
+    /// Ids of all sandboxes.
     pub(super) fn ids(&self) -> BTreeSet<String> {
         self.there.lock().unwrap_or_else(PoisonError::into_inner).containers.keys().cloned().collect()
     }
@@ -52,7 +52,8 @@ impl Roll {
     fn change<T>(&self, change: impl FnOnce(&mut BTreeMap<String, Option<String>>) -> T) {
         let mut there = self.there.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut there.containers);
-        // Every sandbox waits for this, so it does not wait for the disk: after a loss of power nothing of it runs anyway.
+        // Every sandbox creation waits for this write, so it is not synced: after a power failure no container runs
+        // anyway.
         if let Some(path) = &self.path
             && let Err(error) = write_json(path, &*there, false)
         {
@@ -62,7 +63,7 @@ impl Roll {
 }
 
 impl Known {
-    /// It is this container.
+    /// Records the container of the sandbox.
     pub(super) fn is_container(&self, container: &str) {
         self.roll.change(|there| there.insert(self.id.clone(), Some(container.to_owned())));
     }
@@ -74,14 +75,14 @@ impl Drop for Known {
     }
 }
 
-/// The sandboxes that an earlier process of this data directory has written down.
+/// Sandboxes that an earlier process of this data directory recorded.
 pub(super) fn written_before(path: &Path) -> BTreeSet<String> {
     match std::fs::read(path).and_then(|bytes| Ok(serde_json::from_slice::<Written>(&bytes)?)) {
         Ok(written) => written.containers.into_keys().collect(),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => BTreeSet::new(),
         Err(error) => {
-            // What is on it is still found by its labels.
-            tracing::warn!("{} cannot be understood: {error}", path.display());
+            // The listed containers are still found by their labels.
+            tracing::warn!("failed to parse {}: {error}", path.display());
             BTreeSet::new()
         }
     }
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_written_down_until_it_is_not() {
+    fn entries_are_recorded_until_they_are_dropped() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("active_containers.json");
         assert_eq!(written_before(&path), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Which containers wait and how many there are: all that is decided without asking the engine.
+//! State of the pool: the decisions that need no engine.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ use super::backoff;
 use super::events::Removal;
 use super::key::Key;
 
-/// Kinds that were asked for once and may not be asked for again.
+/// Number of remembered kinds that were requested once and may not be requested again.
 const MOST_RARE: usize = 64;
 
-/// What waits, and who is to be woken when that changes.
+/// Shared state of the pool, and the notification of the refill task.
 pub(super) struct Shared<T> {
     state: Mutex<State<T>>,
     pub(super) wake: Notify,
@@ -26,11 +26,12 @@ impl<T> Shared<T> {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State<T>> {
-        // It is whole after every statement.
+        // The state is consistent after every statement.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for a sandbox, if there is one, with one of its kind that waits, if one does.
+    /// Reserves capacity for a sandbox, with a warm container of its kind if there is one. Fails with the number of
+    /// containers in use if the limit is reached.
     pub(super) fn seat(self: &Arc<Self>, key: Option<&Key>, now: Instant) -> Result<Seated<T>, usize>
     where
         T: Send + 'static,
@@ -40,14 +41,14 @@ impl<T> Shared<T> {
             return Err(state.used);
         }
         state.used += 1;
-        // It does not give way to itself.
+        // Taken before the eviction, so that it is not evicted for itself.
         let taken = key.and_then(|key| state.take(key, now));
         let gave_way = state.over();
         drop(state);
         Ok(Seated { seat: self.taken(), taken, gave_way })
     }
 
-    /// A place for a sandbox that is there already.
+    /// Reserves capacity for an existing sandbox.
     pub(super) fn seat_for_adopted(self: &Arc<Self>) -> Seat
     where
         T: Send + 'static,
@@ -70,16 +71,16 @@ impl<T> Shared<T> {
     }
 }
 
-/// A place that was had.
+/// Result of a reservation.
 pub(super) struct Seated<T> {
     pub(super) seat: Seat,
-    /// One that waited for this.
+    /// Warm container of the requested kind.
     pub(super) taken: Option<T>,
-    /// One that has to go for it.
+    /// Container evicted to make room.
     pub(super) gave_way: Option<T>,
 }
 
-/// A place for a container that is used. It is free again when this is dropped.
+/// Reserved capacity for a container in use. Released when dropped.
 pub(in super::super) struct Seat(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 impl Drop for Seat {
@@ -90,7 +91,7 @@ impl Drop for Seat {
     }
 }
 
-/// What waits.
+/// Warm containers by kind.
 pub(super) struct State<T> {
     size: usize,
     most: usize,
@@ -109,14 +110,14 @@ struct Kind<T> {
     waiting: VecDeque<(T, Instant)>,
 }
 
-/// What is to be made next.
+/// Next container to create.
 #[derive(Debug)]
 pub(super) enum Due {
-    /// One of this kind, now. It counts as being made.
+    /// A container of this kind, immediately. It counts as being created.
     Now(Key, Box<SandboxSpec>),
-    /// Something failed and is tried again then.
+    /// A creation failed and is retried at this time.
     At(Instant),
-    /// Nothing.
+    /// No container is needed.
     Nothing,
 }
 
@@ -129,7 +130,7 @@ impl<T> State<T> {
         self.kinds.values().map(|kind| kind.waiting.len()).sum()
     }
 
-    /// One that waits and is too many, of the kind that nobody has asked for longest.
+    /// Evicts a warm container that exceeds the limit, of the least recently requested kind.
     fn over(&mut self) -> Option<T> {
         if self.used + self.waiting() <= self.most {
             return None;
@@ -138,16 +139,16 @@ impl<T> State<T> {
         waiting.min_by_key(|kind| kind.asked)?.waiting.pop_front().map(|(one, _)| one)
     }
 
-    /// One that waits, for somebody who asks for this kind. The one that has waited longest.
+    /// Takes the warm container of this kind that has waited longest.
     pub(super) fn take(&mut self, key: &Key, now: Instant) -> Option<T> {
         let kind = self.kinds.get_mut(key)?;
         kind.asked = now;
         kind.waiting.pop_front().map(|(one, _)| one)
     }
 
-    /// Somebody has asked for a kind, so the next one shall be there at once. What has to go for that.
+    /// Records a request for a kind, so that the pool is filled for the next one. Returns the evicted containers.
     pub(super) fn learn(&mut self, key: Key, template: SandboxSpec, image: &str, now: Instant) -> Vec<T> {
-        if self.size == 0 || !self.is_worth_it(&key) {
+        if self.size == 0 || !self.is_worth_keeping_warm(&key) {
             return Vec::new();
         }
         let new = || Kind {
@@ -161,7 +162,7 @@ impl<T> State<T> {
         let kind = self.kinds.entry(key).or_insert_with(new);
         kind.asked = now;
         kind.template = template;
-        // Half of all containers may wait; the other half is for those who ask for something else.
+        // Half of all containers may be warm; the other half is for requests of other kinds.
         let most_kinds = (self.most / 2 / self.size).max(1);
         let mut gone = Vec::new();
         while self.kinds.len() > most_kinds {
@@ -172,8 +173,8 @@ impl<T> State<T> {
         gone
     }
 
-    /// What is rarely asked for twice has to be asked for twice.
-    fn is_worth_it(&mut self, key: &Key) -> bool {
+    /// Whether a kind deserves warm containers. A kind that is rarely requested twice must be requested twice first.
+    fn is_worth_keeping_warm(&mut self, key: &Key) -> bool {
         if key.is_common() || self.kinds.contains_key(key) || self.rare.contains(key) {
             return true;
         }
@@ -184,13 +185,13 @@ impl<T> State<T> {
         false
     }
 
-    /// What is to be made next: of the kind that was asked for last.
+    /// Next container to create, of the most recently requested kind.
     pub(super) fn due(&mut self, now: Instant) -> Due {
         if self.used + self.making + self.waiting() >= self.most {
             return Due::Nothing;
         }
-        let wanting = self.kinds.iter().filter(|(_, kind)| kind.waiting.len() < self.size);
-        let (ready, later): (Vec<_>, Vec<_>) = wanting.partition(|(_, kind)| kind.not_before <= now);
+        let unfilled = self.kinds.iter().filter(|(_, kind)| kind.waiting.len() < self.size);
+        let (ready, later): (Vec<_>, Vec<_>) = unfilled.partition(|(_, kind)| kind.not_before <= now);
         if let Some((key, kind)) = ready.into_iter().max_by_key(|(_, kind)| kind.asked) {
             self.making += 1;
             return Due::Now(key.clone(), Box::new(kind.template.clone()));
@@ -198,7 +199,7 @@ impl<T> State<T> {
         later.into_iter().map(|(_, kind)| kind.not_before).min().map_or(Due::Nothing, Due::At)
     }
 
-    /// One was made. It comes back if there is no room for it any more.
+    /// Adds a created container. Returns a container to remove if the limit is exceeded.
     pub(super) fn made(&mut self, key: &Key, one: T, now: Instant) -> Option<T> {
         self.making = self.making.saturating_sub(1);
         let Some(kind) = self.kinds.get_mut(key) else { return Some(one) };
@@ -207,7 +208,7 @@ impl<T> State<T> {
         self.over()
     }
 
-    /// One could not be made; how long it is waited now.
+    /// Records a failed creation and returns the delay before the next attempt.
     pub(super) fn failed(&mut self, key: &Key, now: Instant) -> Duration {
         self.making = self.making.saturating_sub(1);
         let Some(kind) = self.kinds.get_mut(key) else { return backoff::BASE };
@@ -217,18 +218,18 @@ impl<T> State<T> {
         wait
     }
 
-    /// How long the next failure would be waited for.
+    /// Delay that a failure would cause next.
     pub(super) fn backoff(&self) -> Duration {
         backoff::after(self.kinds.values().map(|kind| kind.failures).max().unwrap_or(0))
     }
 
-    /// Forgets a kind, with all that wait.
+    /// Removes a kind and returns its warm containers.
     pub(super) fn forget(&mut self, key: &Key) -> Vec<T> {
         self.making = self.making.saturating_sub(1);
         self.kinds.remove(key).into_iter().flat_map(|kind| kind.waiting).map(|(one, _)| one).collect()
     }
 
-    /// Takes out what has waited too long. A kind that nobody has asked for so long is made again when somebody does.
+    /// Takes out containers that have waited too long. An idle kind is forgotten until it is requested again.
     pub(super) fn expired(&mut self, now: Instant, idle: Duration, lifetime: Duration) -> Vec<(T, Removal)> {
         let mut gone = Vec::new();
         let idle_kinds: Vec<Key> = self
@@ -250,22 +251,22 @@ impl<T> State<T> {
         gone
     }
 
-    /// All that wait.
+    /// All warm containers.
     pub(super) fn all(&self) -> impl Iterator<Item = &T> {
         self.kinds.values().flat_map(|kind| &kind.waiting).map(|(one, _)| one)
     }
 
-    /// Takes out one that waits, if it still does.
-    pub(super) fn take_if(&mut self, is_it: impl Fn(&T) -> bool) -> Option<T> {
+    /// Takes out the warm container that matches, if it is still there.
+    pub(super) fn take_if(&mut self, matches: impl Fn(&T) -> bool) -> Option<T> {
         for kind in self.kinds.values_mut() {
-            if let Some(place) = kind.waiting.iter().position(|(one, _)| is_it(one)) {
-                return kind.waiting.remove(place).map(|(one, _)| one);
+            if let Some(index) = kind.waiting.iter().position(|(one, _)| matches(one)) {
+                return kind.waiting.remove(index).map(|(one, _)| one);
             }
         }
         None
     }
 
-    /// How many wait, by the name of their image.
+    /// Number of warm containers by image name.
     pub(super) fn counts(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for kind in self.kinds.values() {
@@ -274,7 +275,7 @@ impl<T> State<T> {
         counts
     }
 
-    /// Forgets all kinds.
+    /// Removes all kinds and returns their warm containers.
     pub(super) fn clear(&mut self) -> Vec<T> {
         let kinds = std::mem::take(&mut self.kinds);
         kinds.into_values().flat_map(|kind| kind.waiting).map(|(one, _)| one).collect()

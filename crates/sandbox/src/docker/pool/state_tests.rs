@@ -1,4 +1,4 @@
-//! Which containers wait, without an engine.
+//! Tests of the pool's state without an engine.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn labelled() -> Key {
     Key::of(&SandboxSpec { labels, ..SandboxSpec::default() }, &image).unwrap()
 }
 
-/// Makes what is due, until nothing is.
+/// Creates due containers until none is due.
 fn fill(shared: &Shared<u32>, now: Instant) -> u32 {
     let mut number = 0;
     while let Due::Now(key, _) = { shared.lock().due(now) } {
@@ -33,7 +33,7 @@ fn fill(shared: &Shared<u32>, now: Instant) -> u32 {
 }
 
 #[test]
-fn a_kind_that_was_asked_for_is_filled_and_what_was_taken_does_not_come_back() {
+fn a_requested_kind_is_filled_and_containers_are_taken_once() {
     let (shared, now) = (Shared::<u32>::new(2, 10), Instant::now());
     assert!(matches!(shared.lock().due(now), Due::Nothing));
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
@@ -45,27 +45,27 @@ fn a_kind_that_was_asked_for_is_filled_and_what_was_taken_does_not_come_back() {
 }
 
 #[test]
-fn those_who_wait_give_way_and_the_last_place_is_the_last() {
+fn warm_containers_are_evicted_and_the_limit_holds() {
     let (shared, now) = (Shared::<u32>::new(2, 3), Instant::now());
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
     assert_eq!(fill(&shared, now), 2);
     let seat = || shared.seat(None, now).map(|seated| (seated.seat, seated.gave_way));
     let (first, gave_way) = seat().unwrap();
-    assert_eq!(gave_way, None, "there are three places");
+    assert_eq!(gave_way, None, "the limit is three");
     let (second, gave_way) = seat().unwrap();
     assert_eq!(gave_way, Some(1));
     let (third, gave_way) = seat().unwrap();
     assert_eq!(gave_way, Some(2));
-    assert_eq!(seat().err(), Some(3), "all places are taken");
+    assert_eq!(seat().err(), Some(3), "the limit is reached");
     assert_eq!(fill(&shared, now), 0);
     drop(second);
-    assert_eq!(fill(&shared, now), 1, "and now one can wait again");
+    assert_eq!(fill(&shared, now), 1, "one container fits again");
     let adopted = shared.seat_for_adopted();
     drop((first, third, adopted));
 }
 
 #[test]
-fn one_that_is_asked_for_does_not_give_way_to_itself() {
+fn a_taken_container_is_not_evicted_for_itself() {
     let (shared, now) = (Shared::<u32>::new(1, 1), Instant::now());
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
     assert_eq!(fill(&shared, now), 1);
@@ -74,24 +74,24 @@ fn one_that_is_asked_for_does_not_give_way_to_itself() {
 }
 
 #[test]
-fn one_that_is_ready_too_late_gives_way() {
+fn a_container_created_too_late_is_evicted() {
     let (shared, now) = (Shared::<u32>::new(1, 1), Instant::now());
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
-    let Due::Now(due, _) = ({ shared.lock().due(now) }) else { panic!("one is wanted") };
+    let Due::Now(due, _) = ({ shared.lock().due(now) }) else { panic!("one is due") };
     let _seated = shared.seat(None, now).unwrap();
     assert_eq!(shared.lock().made(&due, 1, now), Some(1));
 }
 
 #[test]
-fn failures_are_waited_for_longer_each_time_and_a_success_ends_that() {
+fn the_delay_grows_with_failures_and_a_success_resets_it() {
     let (shared, now) = (Shared::<u32>::new(1, 10), Instant::now());
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
     let mut then = now;
     for expected in [500, 1000, 2000] {
-        let Due::Now(due, _) = ({ shared.lock().due(then) }) else { panic!("it is tried again") };
+        let Due::Now(due, _) = ({ shared.lock().due(then) }) else { panic!("a retry is due") };
         let wait = shared.lock().failed(&due, then);
         assert_eq!(wait, Duration::from_millis(expected));
-        let Due::At(at) = ({ shared.lock().due(then) }) else { panic!("not at once") };
+        let Due::At(at) = ({ shared.lock().due(then) }) else { panic!("not due yet") };
         assert_eq!(at, then + wait);
         then = at;
     }
@@ -100,7 +100,7 @@ fn failures_are_waited_for_longer_each_time_and_a_success_ends_that() {
 }
 
 #[test]
-fn what_waits_too_long_goes() {
+fn containers_that_wait_too_long_expire() {
     let (shared, now) = (Shared::<u32>::new(1, 10), Instant::now());
     let (idle, lifetime) = (Duration::from_secs(10), Duration::from_secs(30));
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
@@ -110,16 +110,16 @@ fn what_waits_too_long_goes() {
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now + Duration::from_secs(6));
     let gone = shared.lock().expired(later, idle, lifetime);
     assert_eq!(gone.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [Removal::Idle]);
-    assert_eq!(fill(&shared, later), 0, "nobody asks for that kind any more");
+    assert_eq!(fill(&shared, later), 0, "the idle kind is not filled");
     let much_later = now + Duration::from_secs(31);
     shared.lock().learn(key(1), SandboxSpec::default(), "i", much_later);
     let gone = shared.lock().expired(much_later, idle, lifetime);
     assert_eq!(gone.iter().map(|(_, why)| *why).collect::<Vec<_>>(), [Removal::Lifetime]);
-    assert_eq!(fill(&shared, much_later), 1, "it is made anew");
+    assert_eq!(fill(&shared, much_later), 1, "it is replaced");
 }
 
 #[test]
-fn kinds_that_are_not_asked_for_make_room_for_others() {
+fn unrequested_kinds_make_room_for_others() {
     let (shared, mut now) = (Shared::<u32>::new(2, 8), Instant::now());
     for user in 1..=2 {
         now += Duration::from_secs(1);
@@ -132,7 +132,7 @@ fn kinds_that_are_not_asked_for_make_room_for_others() {
 }
 
 #[test]
-fn labels_of_one_sandbox_are_no_kind_until_they_are_asked_for_again() {
+fn labelled_kinds_are_filled_after_the_second_request() {
     let (shared, now) = (Shared::<u32>::new(1, 10), Instant::now());
     shared.lock().learn(labelled(), SandboxSpec::default(), "i", now);
     assert_eq!(fill(&shared, now), 0);
@@ -141,7 +141,7 @@ fn labels_of_one_sandbox_are_no_kind_until_they_are_asked_for_again() {
 }
 
 #[test]
-fn without_a_size_nothing_waits() {
+fn size_zero_keeps_no_warm_containers() {
     let (shared, now) = (Shared::<u32>::new(0, 10), Instant::now());
     shared.lock().learn(key(1), SandboxSpec::default(), "i", now);
     assert_eq!(fill(&shared, now), 0);

@@ -1,4 +1,4 @@
-//! Removes what waits too long, is not well, or is known to nobody.
+//! Clean-up of the pool: removes expired, unhealthy and stale containers.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
@@ -13,7 +13,7 @@ use super::events::{PoolEvent, Removal};
 use super::waiting::{Idle, Pool};
 use crate::SandboxError;
 
-/// Something that could not be removed.
+/// Resource that could not be removed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Failed {
     why: Option<Removal>,
@@ -21,10 +21,10 @@ pub(super) struct Failed {
 }
 
 impl Pool {
-    /// Removes what waits too long or is not well, and tries again what could not be removed.
+    /// Removes expired and unhealthy containers, and retries failed removals.
     pub(in super::super) async fn sweep(&self) -> Result<(), SandboxError> {
         let _lock = crate::files::lock(self.options.lock.as_deref()).await?;
-        self.try_again().await;
+        self.retry_failed().await;
         let expired = self.shared.lock().expired(Instant::now(), self.options.idle, self.options.lifetime);
         for (idle, why) in expired {
             self.remove_idle(idle, Some(why)).await;
@@ -33,9 +33,9 @@ impl Pool {
             self.shared.lock().all().filter_map(Idle::handle).map(Arc::clone).collect();
         for handle in waiting {
             if let Some(why) = self.problem_of(&handle).await? {
-                let is_it = |idle: &Idle| idle.handle().is_some_and(|other| other.id == handle.id);
-                // Who has taken it meanwhile sees for itself.
-                let idle = self.shared.lock().take_if(is_it);
+                let matches = |idle: &Idle| idle.handle().is_some_and(|other| other.id == handle.id);
+                // A caller that has taken it meanwhile notices the problem itself.
+                let idle = self.shared.lock().take_if(matches);
                 if let Some(idle) = idle {
                     self.remove_idle(idle, Some(why)).await;
                 }
@@ -46,50 +46,51 @@ impl Pool {
         Ok(())
     }
 
-    /// What is wrong with one that waits. Our program in it has to answer.
+    /// Problem of a warm container, if any. Its guest program must answer.
     async fn problem_of(&self, handle: &Arc<Handle>) -> Result<Option<Removal>, SandboxError> {
         match work::inspect(handle).await {
             Ok(found) if self.options.disk > 0 && found.disk_bytes > self.options.disk => {
                 Ok(Some(Removal::Disk))
             }
             Ok(_) => Ok(None),
-            // An engine that does not answer says nothing about its containers.
+            // An engine that does not answer is no evidence about its containers.
             Err(error @ SandboxError::Unsupported { .. }) => Err(error),
             Err(error) => {
-                tracing::info!("container {} is not well: {error}", handle.id);
+                tracing::info!("container {} is unhealthy: {error}", handle.id);
                 Ok(Some(Removal::Unhealthy))
             }
         }
     }
 
-    /// Removes what nobody knows any more of what this owner has made.
+    /// Removes stale resources of this owner.
     pub(in super::super) async fn reap(&self) -> Result<(), SandboxError> {
         let _lock = crate::files::lock(self.options.lock.as_deref()).await?;
-        let mut keep = self.observer.keeps().map_err(SandboxError::io("read which sandboxes are kept"))?;
+        let mut keep =
+            self.observer.keeps().map_err(SandboxError::io("read the list of sandboxes to keep"))?;
         keep.extend(self.roll.ids());
-        let nobody = BTreeSet::new();
+        let unlisted = BTreeSet::new();
         let lifetime = Some(self.options.lifetime);
-        let stale = Stale { owner: &self.maker.owner, keep: &keep, listed: &nobody, lifetime };
+        let stale = Stale { owner: &self.maker.owner, keep: &keep, listed: &unlisted, lifetime };
         let removed = remove_stale(&self.maker.engine, &stale).await?;
         self.tell_removed(removed);
         Ok(())
     }
 
-    /// Removes one that waited.
+    /// Removes a warm container.
     pub(super) async fn remove_idle(&self, idle: Idle, why: Option<Removal>) {
         let Some((handle, known)) = idle.into_parts() else { return };
         self.remove(&handle.id, why).await;
         drop(known);
     }
 
-    async fn try_again(&self) {
+    async fn retry_failed(&self) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for id in self.maker.janitor.take_failed() {
             self.observer.happened(PoolEvent::RemovalFailed {
                 name: id.clone(),
                 attempts: 1,
                 is_alert: false,
-                problem: "it was dropped".into(),
+                problem: "failed to remove a dropped sandbox".into(),
             });
             failed.entry(id).or_insert(Failed { why: None, attempts: 1 });
         }
@@ -102,7 +103,7 @@ impl Pool {
         let docker = &self.maker.engine.docker;
         let mut removed = remove(docker, id).await;
         if let Err(error) = &removed {
-            tracing::info!("container {id} is killed, because it could not be removed: {error}");
+            tracing::info!("killing container {id} because it could not be removed: {error}");
             removed = kill_and_remove(docker, id).await;
             if removed.is_ok() {
                 self.observer.happened(PoolEvent::ForceKilled { name: id.to_owned() });
@@ -119,7 +120,7 @@ impl Pool {
         }
     }
 
-    /// Remembers it, so that it is tried again.
+    /// Records a failed removal for a retry.
     pub(super) fn removal_failed(&self, name: String, why: Option<Removal>, problem: String) {
         let mut failed = self.failed.lock().unwrap_or_else(PoisonError::into_inner);
         let entry = failed.entry(name.clone()).or_insert(Failed { why, attempts: 0 });
@@ -128,7 +129,7 @@ impl Pool {
         drop(failed);
         let is_alert = attempts == self.options.alert_threshold;
         if is_alert {
-            tracing::error!("{name} could not be removed {attempts} times in a row: {problem}");
+            tracing::error!("failed to remove {name} {attempts} times in a row: {problem}");
         }
         self.observer.happened(PoolEvent::RemovalFailed { name, attempts, is_alert, problem });
     }

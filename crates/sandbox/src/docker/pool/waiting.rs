@@ -1,4 +1,4 @@
-//! Gives out containers: one that waits if there is one of the kind, else a new one.
+//! Allocation of containers: a warm one of the requested kind if available, else a new one.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,7 +22,7 @@ use super::state::{Seat, Seated, Shared};
 use super::sweep::Failed;
 use crate::SandboxError;
 
-/// Containers that wait, and all others of this process.
+/// Pool of warm containers, and register of all containers of this process.
 pub(in super::super) struct Pool {
     pub(super) options: PoolOptions,
     pub(super) maker: Maker,
@@ -30,27 +30,27 @@ pub(in super::super) struct Pool {
     pub(super) shared: Arc<Shared<Idle>>,
     pub(super) attempts: Attempts,
     pub(super) roll: Arc<Roll>,
-    /// What could not be removed.
+    /// Resources that could not be removed.
     pub(super) failed: Mutex<BTreeMap<String, Failed>>,
-    /// How many wait, by image, as it was told last.
+    /// Number of warm containers by image, as last reported.
     told: Mutex<BTreeMap<String, usize>>,
     refilling: Mutex<Option<AbortHandle>>,
 }
 
-/// A container that waits. It is removed when this is dropped.
+/// Warm container. Removed when dropped.
 pub(super) struct Idle {
     parts: Option<(Arc<Handle>, Known)>,
     made_for: SandboxSpec,
     janitor: Arc<Janitor>,
 }
 
-/// A container for somebody.
+/// Container allocated to a caller.
 pub(in super::super) struct Given {
     pub(in super::super) made: Made,
     pub(in super::super) member: Member,
 }
 
-/// That a container is used, until this is dropped.
+/// Marks a container as in use until this is dropped.
 pub(in super::super) struct Member {
     _seat: Seat,
     _known: Known,
@@ -70,7 +70,8 @@ impl Idle {
         self.parts.as_ref().map(|(handle, _)| handle)
     }
 
-    /// Its sandbox, for whoever removes it now; what is known of it is forgotten after that.
+    /// Handle and register entry, for a caller that uses or removes the container. The container stays registered until
+    /// the entry is dropped.
     pub(super) fn into_parts(mut self) -> Option<(Arc<Handle>, Known)> {
         self.parts.take()
     }
@@ -85,7 +86,8 @@ impl Drop for Idle {
 }
 
 impl Pool {
-    /// Removes what earlier processes have left, and begins to fill. Whoever is told what happens may be told at once.
+    /// Removes stale resources of earlier processes and starts to fill the pool. The observer may receive events before
+    /// this returns.
     pub(in super::super) async fn open(
         options: PoolOptions,
         maker: Maker,
@@ -102,9 +104,9 @@ impl Pool {
             refilling: Mutex::default(),
             options,
         });
-        // What is left now is looked for again, so that it is no reason to make no sandboxes.
+        // The next clean-up retries, so a failure here is no reason to fail.
         if let Err(error) = pool.purge().await {
-            tracing::warn!("what earlier processes left could not be removed: {error}");
+            tracing::warn!("failed to remove stale resources of earlier processes: {error}");
         }
         if let Some(usual) = &pool.options.usual {
             pool.learn_usual(usual.clone()).await;
@@ -116,10 +118,10 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Removes what processes left that are gone.
+    /// Removes stale resources of ended processes.
     async fn purge(&self) -> Result<(), SandboxError> {
         let _lock = crate::files::lock(self.options.lock.as_deref()).await?;
-        let keep = self.observer.keeps().map_err(SandboxError::io("read which sandboxes are kept"))?;
+        let keep = self.observer.keeps().map_err(SandboxError::io("read the list of sandboxes to keep"))?;
         let listed = self.options.active.as_deref().map(written_before).unwrap_or_default();
         let stale = Stale { owner: &self.maker.owner, keep: &keep, listed: &listed, lifetime: None };
         let removed = remove_stale(&self.maker.engine, &stale).await?;
@@ -127,7 +129,8 @@ impl Pool {
         Ok(())
     }
 
-    /// An image that is missing now may be there later, so that kind is learned whatever its name stands for.
+    /// Learns the default kind. A missing image may exist later, so the kind is learned even if its name cannot be
+    /// resolved yet.
     async fn learn_usual(&self, mut spec: SandboxSpec) {
         let name = spec.image.clone().unwrap_or_else(|| self.maker.default_image.clone());
         let image = match self.maker.check(&mut spec).await {
@@ -137,7 +140,7 @@ impl Pool {
         self.learn(&spec, &image);
     }
 
-    /// A container for a sandbox, which waits or is made. The spec was checked.
+    /// Allocates a warm or new container for a sandbox. The spec must have been checked.
     pub(in super::super) async fn give(
         &self,
         spec: &SandboxSpec,
@@ -147,7 +150,7 @@ impl Pool {
         let (seat, waiting) = self.seat(key.as_ref())?;
         if let Some((handle, known)) = self.take(key.as_ref(), waiting, spec).await? {
             let made = self.fill(handle, spec).await?;
-            // The next one is made with the limits that were asked for last.
+            // The next warm container is created with the limits of the last request.
             self.learn(spec, image);
             return Ok(Given { made, member: Member { _seat: seat, _known: known } });
         }
@@ -162,7 +165,7 @@ impl Pool {
         Ok(Given { made, member: Member { _seat: seat, _known: known } })
     }
 
-    /// A place for a sandbox that was taken over.
+    /// Registers an adopted sandbox.
     pub(in super::super) fn adopted(&self, handle: &Handle) -> Member {
         let known = self.roll.enter(&handle.id, Some(&handle.container));
         Member { _seat: self.shared.seat_for_adopted(), _known: known }
@@ -181,7 +184,7 @@ impl Pool {
         }
     }
 
-    /// Those that go for others are removed while nobody waits for that.
+    /// Removes evicted containers in the background.
     pub(super) fn gave_way(&self, gone: impl IntoIterator<Item = Idle>) {
         for idle in gone {
             let name = idle.handle().map(|handle| handle.id.clone()).unwrap_or_default();
@@ -190,7 +193,7 @@ impl Pool {
         }
     }
 
-    /// One that waits and is well, with the limits that are asked for.
+    /// Takes a healthy warm container and applies the requested limits.
     async fn take(
         &self,
         key: Option<&Key>,
@@ -202,7 +205,7 @@ impl Pool {
             self.tell_waiting();
             match fit(&idle, spec).await {
                 Ok(()) => return Ok(idle.into_parts()),
-                // Somebody has ended or removed it meanwhile.
+                // The container was ended or removed meanwhile.
                 Err(SandboxError::Gone { id }) => {
                     drop(idle);
                     self.observer.happened(PoolEvent::Removed { why: Removal::Unhealthy, name: id });
@@ -215,7 +218,7 @@ impl Pool {
     }
 
     async fn fill(&self, handle: Arc<Handle>, spec: &SandboxSpec) -> Result<Made, SandboxError> {
-        // Whatever comes in between, nobody else gets it.
+        // On an error or cancellation the container is removed and not reused.
         let guard = Unfilled { janitor: &self.maker.janitor, id: &handle.id, is_filled: false };
         let since = self.maker.fill(&handle, spec).await?;
         guard.done();
@@ -229,7 +232,7 @@ impl Pool {
         self.shared.wake.notify_one();
     }
 
-    /// Ends everything that waits, and waits for that.
+    /// Removes all warm containers and waits for completion.
     pub(in super::super) async fn close(&self) {
         self.stop_filling();
         let all = self.shared.lock().clear();
@@ -238,7 +241,7 @@ impl Pool {
         self.tell_waiting();
     }
 
-    /// The same without waiting.
+    /// Removes all warm containers without waiting.
     pub(in super::super) fn drop_all(&self) {
         self.stop_filling();
         let all = self.shared.lock().clear();
@@ -252,7 +255,7 @@ impl Pool {
         }
     }
 
-    /// Tells how many wait, where that is not what was told last. Of an image that nobody asks for any more none does.
+    /// Reports changed numbers of warm containers. Images that are no longer requested are reported with 0.
     pub(super) fn tell_waiting(&self) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let mut counts = self.shared.lock().counts();
@@ -285,7 +288,7 @@ impl Pool {
         }
     }
 
-    /// Counts an attempt to make a container.
+    /// Counts and reports an attempt to create a container.
     pub(super) fn tell_made(
         &self,
         image: &str,
@@ -304,7 +307,7 @@ impl Pool {
                 let count = self.attempts.failed(&image);
                 if count.consecutive == u64::from(self.options.fail_threshold) {
                     tracing::warn!(
-                        "{} containers of image {image} in a row could not be made; pool_failures.json counts them",
+                        "failed to create {} containers of image {image} in a row; see pool_failures.json",
                         count.consecutive
                     );
                 }
@@ -317,7 +320,7 @@ impl Pool {
     }
 }
 
-/// Removes a container that was given out and could not be filled.
+/// Removes an allocated container that could not be filled.
 struct Unfilled<'a> {
     janitor: &'a Janitor,
     id: &'a str,
@@ -338,7 +341,7 @@ impl Drop for Unfilled<'_> {
     }
 }
 
-/// Looks whether it still runs, and lets the limits of a sandbox hold for it.
+/// Checks that the container still runs and applies the limits of a sandbox to it.
 async fn fit(idle: &Idle, spec: &SandboxSpec) -> Result<(), SandboxError> {
     let Some(handle) = idle.handle() else { return Ok(()) };
     handle.look().await?;

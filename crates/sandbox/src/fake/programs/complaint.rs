@@ -1,4 +1,4 @@
-//! How programs fail: a line on stderr and the exit code 1.
+//! Failures of fake programs: a line on stderr and exit code 1.
 
 use std::future::Future;
 use std::io;
@@ -6,7 +6,7 @@ use std::io;
 use crate::fake::error_number::reason;
 use crate::fake::invocation::{Exit, Invocation};
 
-/// What a program says before it returns 1.
+/// Error message of a program that exits with 1.
 pub(super) struct Complaint(pub(super) String);
 
 pub(super) type Finished = Result<(), Complaint>;
@@ -17,17 +17,17 @@ impl From<io::Error> for Complaint {
     }
 }
 
-/// For errors about one path.
+/// Wraps an error about one path, for `map_err`.
 pub(super) fn about(path: &str) -> impl Fn(io::Error) -> Complaint {
     move |error| Complaint(format!("{path}: {}", reason(&error)))
 }
 
-/// For arguments that the real program may know and the fake does not.
+/// Error for arguments that the fake program does not support, though the real one may.
 pub(super) fn unknown(arguments: &[String]) -> Complaint {
-    Complaint(format!("the fake does not know these arguments: {}", arguments.join(" ")))
+    Complaint(format!("unsupported by the fake backend: {}", arguments.join(" ")))
 }
 
-/// Runs a program and says what it complains about.
+/// Runs a program and prints its error message.
 pub(super) async fn finish(invocation: Invocation, program: impl Future<Output = Finished> + Send) -> Exit {
     match program.await {
         Ok(()) => Exit::Code(0),

@@ -1,4 +1,4 @@
-//! Programs that make, remove and look at files.
+//! Programs that create, remove and inspect files.
 
 use std::path::{Path, PathBuf};
 
@@ -66,7 +66,7 @@ pub(super) async fn ls(it: Invocation) -> Finished {
     Ok(it.print(text).await?)
 }
 
-/// `test`: 0 for true, 1 for false, 2 for what it does not understand.
+/// `test`: 0 for true, 1 for false, 2 for unsupported arguments.
 pub(super) async fn test(it: Invocation) -> Exit {
     let words: Vec<&str> = it.arguments().iter().map(String::as_str).collect();
     let answer = match words[..] {
@@ -78,7 +78,7 @@ pub(super) async fn test(it: Invocation) -> Exit {
     if let Some(answer) = answer {
         return Exit::Code(i32::from(!answer));
     }
-    it.complain(format!("test: the fake does not know: {}\n", words.join(" "))).await;
+    it.complain(format!("test: unsupported by the fake backend: {}\n", words.join(" "))).await;
     Exit::Code(2)
 }
 

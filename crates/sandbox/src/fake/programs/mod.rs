@@ -1,5 +1,5 @@
-//! The programs of the fake. Each does what its namesake of Debian does with the arguments it knows, and fails with
-//! any other.
+//! Programs of the fake backend. Each behaves as its Debian namesake for the supported arguments, and fails for all
+//! others.
 
 mod complaint;
 mod files;

@@ -1,4 +1,4 @@
-//! Programs about who and where they are, and about time.
+//! Programs about the user, the working directory, the environment and time.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub(super) async fn sleep(it: Invocation) -> Finished {
     Ok(())
 }
 
-/// Prints the variables, or starts a command with more of them.
+/// Prints the environment, or runs a command with additional variables.
 pub(super) async fn env(mut it: Invocation) -> Exit {
     let mut words = it.arguments().to_vec().into_iter().peekable();
     while let Some((name, value)) = words.peek().and_then(|word| word.split_once('=')) {
@@ -42,7 +42,7 @@ pub(super) async fn env(mut it: Invocation) -> Exit {
     match command.first() {
         None => print_environment(&it).await,
         Some(option) if option.starts_with('-') => {
-            it.complain(format!("env: the fake does not know the option {option}\n")).await;
+            it.complain(format!("env: option unsupported by the fake backend: {option}\n")).await;
             Exit::Code(125)
         }
         Some(program) => {

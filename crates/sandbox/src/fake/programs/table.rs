@@ -1,4 +1,4 @@
-//! Every program by its name.
+//! Table of programs by name.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ const PROGRAMS: [(&str, Start); 19] = [
     ("yes", |it| Box::pin(finish(it.clone(), streams::yes(it)))),
 ];
 
-/// The programs that every fake has.
+/// Programs of every fake backend.
 pub(in crate::fake) fn all() -> Programs {
     PROGRAMS.into_iter().map(|(name, start)| (name.to_owned(), Arc::new(start) as _)).collect()
 }

@@ -1,5 +1,5 @@
-//! A shell small enough to be right: commands after each other, redirections, variables, quotes, `exit`, `cd`, `kill`.
-//! Everything else that a shell can do is a syntax error here.
+//! Minimal shell: command lists, redirections, variables, quotes, `exit`, `cd`, `kill`. Any other shell syntax is a
+//! syntax error.
 
 mod parse;
 mod run;

@@ -1,16 +1,16 @@
-//! From the text of a script to commands.
+//! Parser of shell scripts.
 
-/// A command of a script and when it runs.
+/// A command of a script and the condition under which it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Step {
     pub(super) when: When,
-    /// A variable that is set; such a step has no words.
+    /// Variable assignment; such a step has no words.
     pub(super) assignment: Option<(String, Word)>,
     pub(super) words: Vec<Word>,
     pub(super) redirections: Vec<Redirection>,
 }
 
-/// Whether a command runs after the one before it.
+/// Condition of a command on the status of the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum When {
     Always,
@@ -18,18 +18,18 @@ pub(super) enum When {
     AfterFailure,
 }
 
-/// A word, in pieces that are expanded one by one.
+/// A word as pieces that are expanded one by one.
 pub(super) type Word = Vec<Piece>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Piece {
-    /// Letters that mean themselves.
+    /// Literal text.
     Text(String),
     /// A variable; its value is split into words unless it was quoted.
     Variable { name: String, quoted: bool },
 }
 
-/// Where a stream of a command goes or comes from.
+/// Redirection of a command's stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Redirection {
     Input(Word),
@@ -38,7 +38,7 @@ pub(super) enum Redirection {
         append: bool,
         path: Word,
     },
-    /// This stream goes where the other one goes.
+    /// Duplicates the other stream (`2>&1`).
     Same {
         stream: Stream,
         other: Stream,
@@ -51,16 +51,16 @@ pub(super) enum Stream {
     Stderr,
 }
 
-/// Words that begin something which this shell does not have.
+/// Reserved words of unsupported syntax.
 const RESERVED: [&str; 16] = [
     "if", "then", "else", "elif", "fi", "for", "while", "until", "do", "done", "case", "esac", "in", "!",
     "{", "}",
 ];
 
-/// The commands of a script, or what this shell does not understand in it.
+/// Commands of a script, or a description of the unsupported syntax.
 pub(super) fn parse(script: &str) -> Result<Vec<Step>, String> {
-    let letters: Vec<char> = script.chars().collect();
-    Parser { letters, position: 0, step: empty_step(When::Always), steps: Vec::new() }.script()
+    let characters: Vec<char> = script.chars().collect();
+    Parser { characters, position: 0, step: empty_step(When::Always), steps: Vec::new() }.script()
 }
 
 fn empty_step(when: When) -> Step {
@@ -68,7 +68,7 @@ fn empty_step(when: When) -> Step {
 }
 
 struct Parser {
-    letters: Vec<char>,
+    characters: Vec<char>,
     position: usize,
     step: Step,
     steps: Vec<Step>,
@@ -76,14 +76,14 @@ struct Parser {
 
 impl Parser {
     fn script(mut self) -> Result<Vec<Step>, String> {
-        while let Some(letter) = self.peek() {
-            match letter {
+        while let Some(character) = self.peek() {
+            match character {
                 ' ' | '\t' => self.position += 1,
                 '\n' | ';' => {
                     self.position += 1;
                     self.end_step(When::Always)?;
                 }
-                '&' | '|' => self.connector(letter)?,
+                '&' | '|' => self.connector(character)?,
                 '<' | '>' => {
                     let redirection = self.redirection(Stream::Stdout)?;
                     self.step.redirections.push(redirection);
@@ -104,15 +104,16 @@ impl Parser {
     }
 
     fn peek(&self) -> Option<char> {
-        self.letters.get(self.position).copied()
+        self.characters.get(self.position).copied()
     }
 
     fn peek_after(&self) -> Option<char> {
-        self.letters.get(self.position + 1).copied()
+        self.characters.get(self.position + 1).copied()
     }
 
     fn is_at_word_start(&self) -> bool {
-        self.position == 0 || matches!(self.letters[self.position - 1], ' ' | '\t' | '\n' | ';' | '&' | '|')
+        self.position == 0
+            || matches!(self.characters[self.position - 1], ' ' | '\t' | '\n' | ';' | '&' | '|')
     }
 
     fn is_empty_step(&self) -> bool {
@@ -129,7 +130,7 @@ impl Parser {
             return Ok(());
         }
         if self.step.assignment.is_some() {
-            return Err("the fake has nothing after an assignment".to_owned());
+            return Err("the fake backend does not support a command after an assignment".to_owned());
         }
         self.position = start;
         let word = self.word()?;
@@ -141,7 +142,7 @@ impl Parser {
         if let Some([Piece::Text(first)]) = self.step.words.first().map(Vec::as_slice)
             && RESERVED.contains(&first.as_str())
         {
-            return Err(format!("the fake has no \"{first}\""));
+            return Err(format!("the fake backend does not support \"{first}\""));
         }
         let is_empty = self.is_empty_step();
         let step = std::mem::replace(&mut self.step, empty_step(next));
@@ -153,12 +154,12 @@ impl Parser {
         Ok(())
     }
 
-    fn connector(&mut self, letter: char) -> Result<(), String> {
-        if self.peek_after() != Some(letter) {
-            return Err(format!("the fake has no \"{letter}\""));
+    fn connector(&mut self, character: char) -> Result<(), String> {
+        if self.peek_after() != Some(character) {
+            return Err(format!("the fake backend does not support \"{character}\""));
         }
         self.position += 2;
-        self.end_step(if letter == '&' { When::AfterSuccess } else { When::AfterFailure })
+        self.end_step(if character == '&' { When::AfterSuccess } else { When::AfterFailure })
     }
 
     fn redirection(&mut self, stream: Stream) -> Result<Redirection, String> {
@@ -171,7 +172,7 @@ impl Parser {
             let other = match number {
                 Some('1') => Stream::Stdout,
                 Some('2') => Stream::Stderr,
-                _ => return Err("the fake duplicates 1 and 2 only".to_owned()),
+                _ => return Err("the fake backend duplicates only descriptors 1 and 2".to_owned()),
             };
             return Ok(Redirection::Same { stream, other });
         }
@@ -182,21 +183,21 @@ impl Parser {
         }
         match (is_input, stream, append) {
             (true, Stream::Stdout, false) => Ok(Redirection::Input(path)),
-            (true, ..) => Err("the fake has no such redirection".to_owned()),
+            (true, ..) => Err("the fake backend does not support this redirection".to_owned()),
             (false, stream, append) => Ok(Redirection::Output { stream, append, path }),
         }
     }
 
-    fn take(&mut self, letter: char) -> bool {
-        let is_there = self.peek() == Some(letter);
-        self.position += usize::from(is_there);
-        is_there
+    fn take(&mut self, character: char) -> bool {
+        let is_next = self.peek() == Some(character);
+        self.position += usize::from(is_next);
+        is_next
     }
 
     fn word(&mut self) -> Result<Word, String> {
         let mut pieces = Vec::new();
-        while let Some(letter) = self.peek() {
-            match letter {
+        while let Some(character) = self.peek() {
+            match character {
                 ' ' | '\t' | '\n' | ';' | '&' | '|' | '<' | '>' => break,
                 '\'' => pieces.push(self.single_quoted()?),
                 '"' => self.double_quoted(&mut pieces)?,
@@ -204,14 +205,14 @@ impl Parser {
                 '\\' => {
                     let next = self.peek_after().ok_or("a backslash at the end")?;
                     self.position += 2;
-                    push_letter(&mut pieces, next);
+                    push_character(&mut pieces, next);
                 }
                 '(' | ')' | '`' | '*' | '?' | '[' | ']' | '#' | '~' => {
-                    return Err(format!("the fake has no \"{letter}\""));
+                    return Err(format!("the fake backend does not support \"{character}\""));
                 }
-                letter => {
+                character => {
                     self.position += 1;
-                    push_letter(&mut pieces, letter);
+                    push_character(&mut pieces, character);
                 }
             }
         }
@@ -220,8 +221,9 @@ impl Parser {
 
     fn single_quoted(&mut self) -> Result<Piece, String> {
         self.position += 1;
-        let rest = &self.letters[self.position..];
-        let length = rest.iter().position(|letter| *letter == '\'').ok_or("unterminated quoted string")?;
+        let rest = &self.characters[self.position..];
+        let length =
+            rest.iter().position(|character| *character == '\'').ok_or("unterminated quoted string")?;
         let text = rest[..length].iter().collect();
         self.position += length + 1;
         Ok(Piece::Text(text))
@@ -232,21 +234,21 @@ impl Parser {
         // An empty string is a word as well.
         pieces.push(Piece::Text(String::new()));
         loop {
-            let letter = self.peek().ok_or("unterminated quoted string")?;
-            match letter {
+            let character = self.peek().ok_or("unterminated quoted string")?;
+            match character {
                 '"' => {
                     self.position += 1;
                     return Ok(());
                 }
                 '$' => pieces.push(self.variable(true)?),
-                '`' => return Err("the fake has no \"`\"".to_owned()),
+                '`' => return Err("the fake backend does not support \"`\"".to_owned()),
                 '\\' if matches!(self.peek_after(), Some('"' | '\\' | '$' | '`')) => {
-                    push_letter(pieces, self.letters[self.position + 1]);
+                    push_character(pieces, self.characters[self.position + 1]);
                     self.position += 2;
                 }
-                letter => {
+                character => {
                     self.position += 1;
-                    push_letter(pieces, letter);
+                    push_character(pieces, character);
                 }
             }
         }
@@ -255,9 +257,9 @@ impl Parser {
     fn variable(&mut self, quoted: bool) -> Result<Piece, String> {
         self.position += 1;
         let name: String = match self.peek() {
-            Some(letter @ ('$' | '?')) => {
+            Some(character @ ('$' | '?')) => {
                 self.position += 1;
-                letter.into()
+                character.into()
             }
             Some('{') => {
                 self.position += 1;
@@ -270,15 +272,15 @@ impl Parser {
             _ => self.name(),
         };
         if name.is_empty() {
-            return Err("the fake has variables after $ and nothing else".to_owned());
+            return Err("the fake backend supports only variables after $".to_owned());
         }
         Ok(Piece::Variable { name, quoted })
     }
 
     fn name(&mut self) -> String {
-        let rest = self.letters[self.position..].iter();
+        let rest = self.characters[self.position..].iter();
         let name: String =
-            rest.take_while(|letter| letter.is_ascii_alphanumeric() || **letter == '_').collect();
+            rest.take_while(|character| character.is_ascii_alphanumeric() || **character == '_').collect();
         if name.starts_with(|first: char| first.is_ascii_digit()) {
             return String::new();
         }
@@ -287,10 +289,10 @@ impl Parser {
     }
 }
 
-fn push_letter(pieces: &mut Word, letter: char) {
+fn push_character(pieces: &mut Word, character: char) {
     if let Some(Piece::Text(text)) = pieces.last_mut() {
-        text.push(letter);
+        text.push(character);
     } else {
-        pieces.push(Piece::Text(letter.into()));
+        pieces.push(Piece::Text(character.into()));
     }
 }

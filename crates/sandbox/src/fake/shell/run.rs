@@ -1,4 +1,4 @@
-//! Runs the commands of a script one after the other.
+//! Sequential execution of a script's commands.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,7 @@ pub(in crate::fake) async fn run(invocation: Invocation) -> Exit {
     let script = match invocation.arguments() {
         [option, script] if option == "-c" => script,
         other => {
-            invocation
-                .complain(format!("sh: the fake does not know these arguments: {}\n", other.join(" ")))
-                .await;
+            invocation.complain(format!("sh: unsupported by the fake backend: {}\n", other.join(" "))).await;
             return Exit::Code(2);
         }
     };
@@ -39,7 +37,7 @@ struct Shell {
     status: i32,
 }
 
-/// What a command means for the rest of the script.
+/// Effect of a command on the rest of the script.
 enum Next {
     Status(i32),
     End(Exit),
@@ -101,8 +99,7 @@ impl Shell {
         match child.run(words).await {
             Ok(exit) => exit,
             Err(error) => {
-                let _nobody_listens =
-                    stderr.write(format!("sh: {name}: {}\n", not_run(&error)).as_bytes()).await;
+                let _ignored = stderr.write(format!("sh: {name}: {}\n", not_run(&error)).as_bytes()).await;
                 Exit::Code(if error.raw_os_error() == Some(libc::ENOENT) { 127 } else { 126 })
             }
         }
@@ -117,20 +114,20 @@ impl Shell {
     }
 
     async fn change_directory(&mut self, path: &str) -> Next {
-        let place = {
+        let directory = {
             let files = self.invocation.machine.files();
-            let place = files.resolve(&self.invocation.directory, Path::new(path), LastLink::Follow);
-            place.ok().filter(|place| matches!(files.get(place), Some(Node::Directory { .. })))
+            let directory = files.resolve(&self.invocation.directory, Path::new(path), LastLink::Follow);
+            directory.ok().filter(|directory| matches!(files.get(directory), Some(Node::Directory { .. })))
         };
-        if let Some(place) = place {
-            self.invocation.directory = place;
+        if let Some(directory) = directory {
+            self.invocation.directory = directory;
             return Next::Status(0);
         }
         self.invocation.complain(format!("sh: cd: can't cd to {path}\n")).await;
         Next::Status(2)
     }
 
-    /// A script of the fake starts nothing that it does not wait for, so the only process it can signal is itself.
+    /// `kill`. A fake script has no background processes, so the only process it can signal is itself.
     async fn kill(&self, option: &str, target: &str) -> Next {
         let number = option.strip_prefix('-').and_then(signal_number);
         match number {
@@ -243,7 +240,7 @@ fn signal_number(text: &str) -> Option<i32> {
     }
 }
 
-/// What dash says about a child that a signal ended.
+/// Text that dash prints about a child that a signal ended.
 fn signal_name(signal: i32) -> String {
     match signal {
         libc::SIGKILL => "Killed".to_owned(),

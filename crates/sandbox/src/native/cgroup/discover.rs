@@ -1,7 +1,7 @@
-//! Which controllers this process can use, and where: asked of the kernel once, before any group is made.
+//! Discovery of the controllers that this process can use, done once before any group is created.
 //!
-//! A controller lives in exactly one hierarchy. Where a v1 hierarchy has it, that one is used, and v2 otherwise. CPU
-//! time and freezing are in every v2 group, so they are there even when v2 has no controller at all.
+//! A controller lives in exactly one hierarchy. If a v1 hierarchy has it, that one is used, and v2 otherwise. CPU
+//! accounting and freezing are in every v2 group, so they are available even when v2 has no controller at all.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use super::files;
 use super::mounts::{Mount, MountKind, mounts, own_group};
 use super::unified;
 
-/// Every controller there is.
+/// All controllers.
 pub(super) const CONTROLLERS: [Controller; 6] = [
     Controller::Memory,
     Controller::Cpu,
@@ -24,19 +24,19 @@ pub(super) const CONTROLLERS: [Controller; 6] = [
     Controller::Freezer,
 ];
 
-/// Where the kernel tells about control groups. Tests have their own.
+/// Files in which the kernel describes control groups. Tests have their own.
 #[derive(Debug, Clone)]
 pub(crate) struct Sources {
     /// `/proc/self/mountinfo`.
     pub(crate) mountinfo: PathBuf,
     /// `/proc/self/cgroup`.
     pub(crate) own_groups: PathBuf,
-    /// What mount points are relative to: `/`.
+    /// Directory that mount points are relative to: `/`.
     pub(crate) mount_root: PathBuf,
 }
 
 impl Sources {
-    /// Those of this process.
+    /// Files of this process.
     pub(crate) fn host() -> Self {
         Self {
             mountinfo: "/proc/self/mountinfo".into(),
@@ -46,19 +46,19 @@ impl Sources {
     }
 }
 
-/// Which of the two interfaces a hierarchy has.
+/// Cgroup version of a hierarchy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Version {
     V1,
     V2,
 }
 
-/// Whether a controller can be used, by us, here.
+/// Whether this process can use a controller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Availability {
     Available {
         version: Version,
-        /// Which of the hierarchies; controllers that are mounted together have the same.
+        /// Index of the hierarchy; controllers that are mounted together have the same.
         hierarchy: usize,
     },
     Unavailable {
@@ -66,27 +66,27 @@ pub(crate) enum Availability {
     },
 }
 
-/// A hierarchy in which we can make groups.
+/// Hierarchy in which this process can create groups.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hierarchy {
     pub(super) version: Version,
-    /// The group in which ours are made.
+    /// Parent of our groups.
     pub(super) base: PathBuf,
-    /// The controllers that have to be enabled from the base downwards; only v2 has such a switch.
+    /// Controllers that have to be enabled from the base downwards; only v2 has this switch.
     pub(super) enable: Vec<&'static str>,
 }
 
-/// What was found. It does not change while the process lives.
+/// Result of the discovery. It does not change while the process lives.
 #[derive(Debug, Clone)]
 pub(crate) struct Hierarchies {
     pub(super) usable: Vec<Hierarchy>,
-    /// All mount points, also those where we cannot make groups now: a predecessor may have been elsewhere.
+    /// All mount points, also those where we cannot create groups now: a predecessor may have used them.
     pub(super) mount_points: Vec<(Version, PathBuf)>,
     controllers: BTreeMap<Controller, Availability>,
 }
 
 impl Hierarchies {
-    /// Looks for the hierarchies and tries what we may do in them. Makes and changes nothing.
+    /// Finds the hierarchies and checks permissions in them. Creates and changes nothing.
     pub(crate) fn discover(sources: &Sources) -> Result<Self, CgroupError> {
         let own_groups = files::read(&sources.own_groups)?;
         let mut mounted = mounts(&files::read(&sources.mountinfo)?);
@@ -110,14 +110,14 @@ impl Hierarchies {
         self.controllers.get(&controller).expect("discovery answers for every controller")
     }
 
-    /// Whether a group may have a part in version 2, into which processes are born.
+    /// Whether a group may have a part in cgroup v2, into which processes are cloned.
     pub(crate) fn has_version_2(&self) -> bool {
         self.controllers
             .values()
             .any(|availability| matches!(availability, Availability::Available { version: Version::V2, .. }))
     }
 
-    /// The controllers that can be used, each with `v1` or `v2`.
+    /// Usable controllers, each with `v1` or `v2`.
     pub(crate) fn controllers(&self) -> BTreeMap<Controller, String> {
         let name = |version: &Version| match version {
             Version::V1 => "v1".to_owned(),
@@ -153,10 +153,10 @@ impl Hierarchies {
         self.controllers.insert(controller, answer);
     }
 
-    /// Fills in what v1 does not have.
+    /// Adds the controllers that v1 does not have.
     fn look_for_v2(&mut self, mounted: &[Mount], own_groups: &str) {
         let Some(mount) = mounted.iter().find(|mount| mount.kind == MountKind::V2) else { return };
-        let place = own_directory(mount, own_groups).and_then(|own| unified::best_place(&own, &mount.point));
+        let parent = own_directory(mount, own_groups).and_then(|own| unified::best_place(&own, &mount.point));
         let missing: Vec<Controller> = self
             .controllers
             .iter()
@@ -164,13 +164,13 @@ impl Hierarchies {
             .map(|(controller, _)| *controller)
             .collect();
         for controller in missing {
-            let reason = match &place {
-                Ok(place) => match place.offers(controller) {
+            let reason = match &parent {
+                Ok(parent) => match parent.offers(controller) {
                     Ok(()) => {
                         let hierarchy = self.remember(Hierarchy {
                             version: Version::V2,
-                            base: place.directory.clone(),
-                            enable: place.enable.clone(),
+                            base: parent.directory.clone(),
+                            enable: parent.enable.clone(),
                         });
                         let available = Availability::Available { version: Version::V2, hierarchy };
                         self.controllers.insert(controller, available);
@@ -180,15 +180,18 @@ impl Hierarchies {
                 },
                 Err(reason) => reason.clone(),
             };
-            self.say_also(controller, &reason);
+            self.add_reason(controller, &reason);
         }
     }
 
-    /// Both reasons, where v1 has the controller and does not let us use it.
-    fn say_also(&mut self, controller: Controller, also: &str) {
+    /// Appends the v2 reason, where v1 has the controller but does not permit its use.
+    fn add_reason(&mut self, controller: Controller, added: &str) {
         if let Some(Availability::Unavailable { reason }) = self.controllers.get_mut(&controller) {
-            *reason =
-                if reason.starts_with("no mounted") { also.to_owned() } else { format!("{reason}; {also}") };
+            *reason = if reason.starts_with("no mounted") {
+                added.to_owned()
+            } else {
+                format!("{reason}; {added}")
+            };
         }
     }
 
@@ -200,13 +203,13 @@ impl Hierarchies {
     }
 }
 
-/// The kernel decides: owner, mode, capabilities and a read-only mount all count.
+/// Asks the kernel for write permission: owner, mode, capabilities and a read-only mount all count.
 pub(super) fn may_write(path: &Path) -> Result<(), String> {
     rustix::fs::access(path, Access::WRITE_OK)
         .map_err(|error| format!("no permission to write to {}: {error}", path.display()))
 }
 
-/// How v1 calls a controller, in its mount options and in its errors.
+/// Name of a controller in v1, in its mount options and in errors.
 pub(super) fn v1_name(controller: Controller) -> &'static str {
     match controller {
         Controller::Memory => "memory",
@@ -234,5 +237,5 @@ fn own_directory(mount: &Mount, own_groups: &str) -> Result<PathBuf, String> {
         .ok_or_else(|| format!("this process is in no group of the hierarchy at {point}"))?;
     mount
         .directory_of(&own)
-        .ok_or_else(|| format!("our own group {} cannot be seen in {point}", own.display()))
+        .ok_or_else(|| format!("our own group {} is not visible in {point}", own.display()))
 }

@@ -1,4 +1,4 @@
-//! Discovery on fabricated trees, always as a user whom modes of files can stop.
+//! Tests of discovery on fabricated trees, run as a user whom file modes can stop.
 
 use std::fmt::Write as _;
 use std::fs::{self, Permissions};
@@ -44,11 +44,11 @@ impl Tree {
         self
     }
 
-    /// A v2 group: the controllers that it has, those that it gives on, its processes.
-    fn unified(self, path: &str, there: &str, enabled: &str, processes: &str, owned: &Owned) -> Self {
+    /// Adds a v2 group with its controllers, those enabled for its children, and its processes.
+    fn unified(self, path: &str, available: &str, enabled: &str, processes: &str, owned: &Owned) -> Self {
         let files = [
             ("cgroup.type", "domain\n"),
-            ("cgroup.controllers", there),
+            ("cgroup.controllers", available),
             ("cgroup.subtree_control", enabled),
             ("cgroup.procs", processes),
         ];
@@ -74,7 +74,7 @@ impl Tree {
         self.directory.path().join(path.trim_start_matches('/'))
     }
 
-    /// Root may write everywhere, so a thread of nobody looks.
+    /// Runs the discovery. Root may write everywhere, so it runs in a thread of an unprivileged user.
     fn discover(&self) -> Hierarchies {
         let sources = Sources {
             mountinfo: self.path("mountinfo"),
@@ -83,7 +83,7 @@ impl Tree {
         };
         fs::write(&sources.mountinfo, &self.mountinfo).unwrap();
         fs::write(&sources.own_groups, &self.own_groups).unwrap();
-        let as_nobody = move || {
+        let unprivileged = move || {
             if rustix::process::geteuid().is_root() {
                 let (user, group) = (Uid::from_raw(65534), Gid::from_raw(65534));
                 rustix::thread::set_thread_groups(&[]).unwrap();
@@ -92,7 +92,7 @@ impl Tree {
             }
             Hierarchies::discover(&sources).unwrap()
         };
-        std::thread::spawn(as_nobody).join().unwrap()
+        std::thread::spawn(unprivileged).join().unwrap()
     }
 }
 
@@ -117,7 +117,7 @@ fn base(found: &Hierarchies, controller: Controller) -> &Path {
 }
 
 #[test]
-fn version_1_with_controllers_mounted_together() {
+fn cgroup_v1_with_controllers_mounted_together() {
     let tree = Tree::new()
         .v1("cpu,cpuacct", "rw", "/", &Owned::Yes)
         .v1("memory", "rw", "/session/7", &Owned::Yes)
@@ -132,7 +132,7 @@ fn version_1_with_controllers_mounted_together() {
 }
 
 #[test]
-fn hybrid_takes_from_version_2_what_version_1_lacks() {
+fn a_hybrid_host_uses_v2_for_controllers_that_v1_lacks() {
     let unified = "/sys/fs/cgroup/unified";
     let tree = Tree::new()
         .v1("memory", "rw", "/", &Owned::Yes)
@@ -151,7 +151,7 @@ fn hybrid_takes_from_version_2_what_version_1_lacks() {
 }
 
 #[test]
-fn the_root_of_version_2_may_have_processes() {
+fn the_root_of_cgroup_v2_may_have_processes() {
     let all = "cpuset cpu io memory pids\n";
     let tree = Tree::new().v2("/sys/fs/cgroup", "rw", "/").group(
         "/sys/fs/cgroup",
@@ -164,7 +164,7 @@ fn the_root_of_version_2_may_have_processes() {
     assert_eq!(found.usable[0].enable, ["memory", "cpu", "pids", "io"]);
 }
 
-/// What `systemd-run --user --scope` gives: the user owns everything from `user@1000.service` downwards, and the
+/// Tree as `systemd-run --user --scope` creates it: the user owns all groups from `user@1000.service` downwards, and the
 /// scope has our own process in it.
 fn delegated(own: &str) -> Tree {
     let root = "/sys/fs/cgroup";
@@ -191,15 +191,18 @@ fn a_delegated_group_uses_the_nearest_ancestor_without_processes() {
 }
 
 #[test]
-fn a_login_session_has_nothing() {
+fn a_login_session_has_no_controllers() {
     let found = delegated("/user.slice/user-1000.slice/session-3.scope").discover();
     assert_eq!(versions(&found), "");
-    let why = reason(&found, Controller::Memory);
-    assert!(why.contains("no permission") && why.contains("session-3.scope"), "{why}");
+    let reason_text = reason(&found, Controller::Memory);
+    assert!(
+        reason_text.contains("no permission") && reason_text.contains("session-3.scope"),
+        "{reason_text}"
+    );
 }
 
 #[test]
-fn a_group_with_our_own_process_and_nothing_above_gives_no_controllers() {
+fn a_group_with_our_own_process_and_no_delegated_ancestor_has_no_controllers() {
     let tree = Tree::new().v2("/sys/fs/cgroup", "rw", "/").unified(
         "/sys/fs/cgroup",
         "memory pids\n",
@@ -214,7 +217,7 @@ fn a_group_with_our_own_process_and_nothing_above_gives_no_controllers() {
 }
 
 #[test]
-fn a_threaded_group_cannot_have_ours() {
+fn a_threaded_group_cannot_be_a_parent() {
     let root = "/sys/fs/cgroup";
     let tree = Tree::new().v2(root, "rw", "/").unified(root, "pids\n", "", "", &Owned::Yes).group(
         root,
@@ -225,7 +228,7 @@ fn a_threaded_group_cannot_have_ours() {
 }
 
 #[test]
-fn a_container_with_read_only_groups_has_nothing() {
+fn a_container_with_read_only_groups_has_no_controllers() {
     let all = "cpu io memory pids\n";
     let tree = Tree::new()
         .v1("memory", "ro,nosuid", "/", &Owned::Yes)
@@ -241,7 +244,7 @@ fn a_container_with_read_only_groups_has_nothing() {
 }
 
 #[test]
-fn a_group_outside_of_the_namespace_cannot_be_used() {
+fn a_group_outside_of_the_namespace_is_unavailable() {
     let tree = Tree::new().v2("/sys/fs/cgroup", "rw", "/../elsewhere").unified(
         "/sys/fs/cgroup",
         "pids\n",
@@ -249,11 +252,11 @@ fn a_group_outside_of_the_namespace_cannot_be_used() {
         "",
         &Owned::Yes,
     );
-    assert!(reason(&tree.discover(), Controller::Pids).contains("cannot be seen"));
+    assert!(reason(&tree.discover(), Controller::Pids).contains("is not visible"));
 }
 
 #[test]
-fn a_host_without_control_groups_says_so() {
+fn a_host_without_control_groups_reports_the_reason() {
     let tree = Tree::new();
     let found = tree.discover();
     assert_eq!(versions(&found), "");

@@ -1,4 +1,4 @@
-//! What can go wrong with control groups, with the path or the controller it went wrong at.
+//! Errors of control groups, with the path or the controller concerned.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,23 +8,23 @@ use thiserror::Error;
 
 use crate::SandboxError;
 
-/// Why a control group could not be found, made, read, stopped, killed or removed.
+/// Failure to find, create, read, freeze, kill or remove a control group.
 #[derive(Debug, Error)]
 pub(crate) enum CgroupError {
-    /// A limit was asked for and nothing on this host can keep it.
-    #[error("cannot keep a limit on {limit}: {reason}\nhint: {HINT}")]
+    /// A requested limit that no mechanism on this host can enforce.
+    #[error("cannot enforce a limit on {limit}: {reason}\nhint: {HINT}")]
     LimitUnavailable { limit: &'static str, reason: String },
-    /// A limit was asked for that no kernel keeps.
-    #[error("a limit of {value} {limit} cannot be kept\nhint: {hint}")]
+    /// A requested limit that no kernel accepts.
+    #[error("invalid limit: {value} {limit}\nhint: {hint}")]
     LimitInvalid { limit: &'static str, value: String, hint: &'static str },
-    /// A controller was asked for without a limit, to count something.
+    /// A controller that was requested for accounting only.
     #[error("the {controller} controller is not available: {reason}\nhint: {HINT}")]
     ControllerUnavailable { controller: &'static str, reason: String },
-    /// There is no place at all for a group.
-    #[error("no control groups can be made: {reason}\nhint: {HINT}")]
+    /// No hierarchy in which a group can be created.
+    #[error("cannot create control groups: {reason}\nhint: {HINT}")]
     NoHierarchy { reason: String },
-    /// A name that would not be one directory, or not be recognised as ours later.
-    #[error("{name:?} cannot be the name of a control group\nhint: use letters, digits, '-', '_' and '.'")]
+    /// A name that is not one directory, or would not be recognised as ours later.
+    #[error("invalid control group name {name:?}\nhint: use letters, digits, '-', '_' and '.'")]
     Name { name: String },
     #[error("failed to create {path}: {source}", path = path.display())]
     Create {
@@ -51,8 +51,8 @@ pub(crate) enum CgroupError {
         #[source]
         source: io::Error,
     },
-    /// A file of the kernel that says something else than its documentation.
-    #[error("cannot understand {text:?} in {path}", path = path.display())]
+    /// A kernel file whose content does not match its documentation.
+    #[error("unexpected content {text:?} in {path}", path = path.display())]
     Parse { path: PathBuf, text: String },
     #[error("failed to signal process {pid} of {path}: {source}", path = path.display())]
     Signal {
@@ -61,11 +61,11 @@ pub(crate) enum CgroupError {
         #[source]
         source: io::Error,
     },
-    /// The kernel did not stop, or did not continue, every process in time.
+    /// The kernel did not freeze, or did not thaw, every process in time.
     #[error("{path} is {state} after {waited:?}", path = path.display())]
     Freeze { path: PathBuf, state: String, waited: Duration },
     /// Processes that did not end after SIGKILL, for instance because they wait for a device.
-    #[error("{count} processes of {path} survive SIGKILL after {waited:?}", path = path.display())]
+    #[error("{count} processes of {path} still alive {waited:?} after SIGKILL", path = path.display())]
     Survivors { path: PathBuf, count: usize, waited: Duration },
 }
 
@@ -73,12 +73,12 @@ const HINT: &str =
     "run as root, or in a group that is delegated to you: systemd-run --user --scope -p Delegate=yes …";
 
 impl CgroupError {
-    /// A failed read, for `map_err`.
+    /// Error for a failed read, for `map_err`.
     pub(super) fn read(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Read { path: path.to_owned(), source }
     }
 
-    /// A failed write, for `map_err`.
+    /// Error for a failed write, for `map_err`.
     pub(super) fn write(path: &Path, value: &str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Write { path: path.to_owned(), value: value.to_owned(), source }
     }
@@ -103,10 +103,10 @@ impl From<CgroupError> for SandboxError {
     }
 }
 
-/// The text of the error already has its hint on a line of its own.
+/// Splits the error text, which has its hint on a line of its own.
 fn refused(error: &CgroupError) -> SandboxError {
     let text = error.to_string();
     let (problem, hint) =
-        text.split_once("\nhint: ").expect("every error that is refused is written with a hint above");
+        text.split_once("\nhint: ").expect("every variant passed here has a hint in its text");
     SandboxError::Refused { problem: problem.to_owned(), hint: hint.to_owned() }
 }

@@ -1,4 +1,4 @@
-//! Reading and writing the small files that the kernel shows in control groups, with their paths in every error.
+//! Reading and writing the kernel's files in control groups, with their paths in every error.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -12,7 +12,7 @@ pub(super) fn write(path: &Path, value: &str) -> Result<(), CgroupError> {
     write_once(path, value).map_err(CgroupError::write(path, value))
 }
 
-/// Writes a setting where the kernel has it, and says whether it has.
+/// Writes a setting if the kernel has it; returns whether it has.
 pub(super) fn write_if_there(path: &Path, value: &str) -> Result<bool, CgroupError> {
     match write_once(path, value) {
         Ok(()) => Ok(true),
@@ -21,12 +21,12 @@ pub(super) fn write_if_there(path: &Path, value: &str) -> Result<bool, CgroupErr
     }
 }
 
-/// The text of a file.
+/// Reads a file.
 pub(super) fn read(path: &Path) -> Result<String, CgroupError> {
     fs::read_to_string(path).map_err(CgroupError::read(path))
 }
 
-/// The text of a file that not every kernel has.
+/// Reads a file that not every kernel has.
 pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, CgroupError> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
@@ -35,24 +35,24 @@ pub(super) fn read_if_there(path: &Path) -> Result<Option<String>, CgroupError> 
     }
 }
 
-/// The number that is all of a file that not every kernel has.
+/// Reads a file with a single number that not every kernel has.
 pub(super) fn read_number_if_there(path: &Path) -> Result<Option<u64>, CgroupError> {
     read_if_there(path)?.map(|text| number(path, text.trim())).transpose()
 }
 
-/// The number behind a key in a file of lines like `key number`.
+/// Number of a key in a file of lines like `key number`.
 pub(super) fn value_of(path: &Path, text: &str, key: &str) -> Result<Option<u64>, CgroupError> {
     let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
     value.map(|value| number(path, value)).transpose()
 }
 
-/// A number out of the text of a file.
+/// Parses a number in a file.
 pub(super) fn number(path: &Path, text: &str) -> Result<u64, CgroupError> {
     text.parse().map_err(|_| CgroupError::Parse { path: path.to_owned(), text: text.to_owned() })
 }
 
-/// Asks again and again, with pauses that grow from 50 µs to 2 ms, until the answer is yes or the time is over, and
-/// says whether the answer was yes. Cgroup v1 tells nobody about its changes, so there is nothing to wait on.
+/// Polls, with pauses that grow from 50 µs to 2 ms, until `done` returns true or the time is over, and returns
+/// whether it did. Cgroup v1 has no notification of its changes that could be waited on.
 pub(super) fn poll(
     limit: Duration,
     mut done: impl FnMut() -> Result<bool, CgroupError>,
@@ -70,7 +70,7 @@ pub(super) fn poll(
 }
 
 fn write_once(path: &Path, value: &str) -> io::Result<()> {
-    // The kernel takes a setting from one call of write; truncation means nothing to it, but makes the fabricated
-    // trees of the tests behave alike.
+    // The kernel takes a setting from one call of write; it ignores truncation, which only makes the fabricated trees of
+    // the tests behave alike.
     OpenOptions::new().write(true).truncate(true).open(path)?.write_all(value.as_bytes())
 }

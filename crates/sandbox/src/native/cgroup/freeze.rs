@@ -1,4 +1,4 @@
-//! Stopping all processes of a group and letting them go on, without their noticing.
+//! Freezing and thawing all processes of a group, which they do not notice.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::error::CgroupError;
 use super::group::{Directory, Group, lock};
 use super::{files, kill};
 
-/// How long the kernel may take to stop all processes; one that waits for a device stops only afterwards.
+/// Time that the kernel may take to freeze all processes; one that waits for a device freezes only afterwards.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Group {
-    /// Stops every process and waits until all stand still. If that takes too long, they go on and it is an error. A
-    /// process that joins later is stopped if its descriptors were opened after this.
+    /// Freezes every process and waits until all are frozen. If that takes too long, they are thawed and it is an
+    /// error. A process that joins later is frozen if its descriptors were opened after this.
     pub(crate) fn freeze(&self) -> Result<(), CgroupError> {
         let stopped = self.stop_all().and_then(|freezer| wait(&freezer, State::Frozen, PATIENCE));
         if stopped.is_err() {
@@ -23,7 +23,7 @@ impl Group {
         stopped
     }
 
-    /// Lets the processes go on. A group that was never stopped has nothing to do.
+    /// Thaws the processes. Does nothing in a group that was never frozen.
     pub(crate) fn thaw(&self) -> Result<(), CgroupError> {
         let added = lock(&self.freezer).clone();
         match added.as_ref().or(self.directory_of(Controller::Freezer)) {
@@ -35,7 +35,7 @@ impl Group {
         }
     }
 
-    /// Tells every process to stop, without waiting for it, and says where they are for that.
+    /// Requests freezing of every process, without waiting for it, and returns the directory of the freezer.
     fn stop_all(&self) -> Result<Directory, CgroupError> {
         if let Some(directory) = self.directory_of(Controller::Freezer) {
             tell(directory, State::Frozen)?;
@@ -52,14 +52,14 @@ impl Group {
             Some(directory) => directory.clone(),
             None => added.insert(self.owner.make_group(hierarchy, self.id())?).clone(),
         };
-        // A process that comes into a frozen group stops there, so fewer and fewer are left that can fork.
+        // A process that joins a frozen group is frozen there, so fewer and fewer are left that can fork.
         tell(&freezer, State::Frozen)?;
         self.move_all_into(&freezer)?;
         Ok(freezer)
     }
 
-    /// Moves every process. One that forks while it is moved leaves a child behind, hence the repetition; a process
-    /// that was moved has its children where it is.
+    /// Moves every process. One that forks while it is moved leaves a child behind, hence the repetition; children of a
+    /// moved process are born in the freezer.
     fn move_all_into(&self, freezer: &Directory) -> Result<(), CgroupError> {
         let target = freezer.path.join("cgroup.procs");
         let members = self.directories.first().expect("a group has at least one directory");
@@ -86,14 +86,14 @@ impl Group {
     }
 }
 
-/// What a freezer can be told.
+/// Requested state of a freezer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum State {
     Frozen,
     Thawed,
 }
 
-/// Where a freezer is told a state.
+/// File that sets the state of a freezer.
 pub(super) fn state_file(version: Version) -> &'static str {
     match version {
         Version::V1 => "freezer.state",
@@ -101,7 +101,7 @@ pub(super) fn state_file(version: Version) -> &'static str {
     }
 }
 
-/// Tells a freezer a state, which it has a moment later.
+/// Sets the state of a freezer, which takes effect a moment later.
 pub(super) fn tell(directory: &Directory, state: State) -> Result<(), CgroupError> {
     let value = match (directory.version, state) {
         (Version::V1, State::Frozen) => "FROZEN",
@@ -112,7 +112,7 @@ pub(super) fn tell(directory: &Directory, state: State) -> Result<(), CgroupErro
     files::write(&directory.path.join(state_file(directory.version)), value)
 }
 
-/// Waits until a freezer has the state that it was told.
+/// Waits until a freezer has the requested state.
 pub(super) fn wait(directory: &Directory, state: State, patience: Duration) -> Result<(), CgroupError> {
     let (file, wanted) = match (directory.version, state) {
         (Version::V1, State::Frozen) => ("freezer.state", "FROZEN"),

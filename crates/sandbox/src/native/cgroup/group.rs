@@ -1,4 +1,4 @@
-//! The group of one sandbox: how processes come into it, and how they and it are ended.
+//! Control group of one sandbox: joining, killing and removing it.
 
 use std::fs;
 use std::io;
@@ -16,27 +16,27 @@ use super::error::CgroupError;
 use super::owner::Owner;
 use super::{files, kill, limits};
 
-/// How long a kill or a removal may take before it is an error.
+/// Maximum time of a kill or a removal before it is an error.
 pub(super) const PATIENCE: Duration = Duration::from_secs(3);
-/// The same when somebody forgot the group, and the thread that drops it may have other work.
+/// The same for a dropped group: the thread that drops it may have other work.
 const PATIENCE_OF_DROP: Duration = Duration::from_millis(200);
 
-/// The group of one sandbox. Dropping it kills and removes what is left, without waiting long and without a report.
+/// Control group of one sandbox. Dropping it kills and removes what is left, with a short timeout, and only logs errors.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(super) owner: Arc<Owner>,
     id: String,
-    /// Where every process of the group is from its start.
+    /// Directories that every process of the group joins at its start.
     pub(super) directories: Vec<Directory>,
-    /// Where processes are moved when they are stopped for the first time, if that is elsewhere.
+    /// Directory of the freezer to which processes are moved at the first pause, if it is in another hierarchy.
     pub(super) freezer: Mutex<Option<Directory>>,
-    /// The file through which the peak of memory was reset; version 2 resets it for this one reader.
+    /// File through which the memory peak was reset; cgroup v2 resets it for this one reader.
     pub(super) peak: Mutex<Option<fs::File>>,
     clone_into: Option<OwnedFd>,
     removed: AtomicBool,
 }
 
-/// The group in one hierarchy.
+/// Directory of a group in one hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Directory {
     pub(super) hierarchy: usize,
@@ -45,7 +45,7 @@ pub(super) struct Directory {
 }
 
 impl Group {
-    /// A group that has no directories yet.
+    /// Group without directories.
     pub(super) fn empty(owner: Arc<Owner>, id: &str) -> Self {
         Self {
             owner,
@@ -58,13 +58,13 @@ impl Group {
         }
     }
 
-    /// What it is called inside the owner.
+    /// Name below the owner's directory.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
 
-    /// Files through which a process joins by [`enter`], one for each v1 hierarchy. They are opened now, so that a
-    /// process without any right to them can use them. The v2 hierarchy is joined by [`Group::clone_into`].
+    /// Files through which a process joins by [`enter`], one for each v1 hierarchy. They are opened here, so that a
+    /// process without permission to open them can use them. The v2 hierarchy is joined by [`Group::clone_into`].
     pub(crate) fn join_descriptors(&self) -> Result<Vec<OwnedFd>, CgroupError> {
         self.all_directories()
             .iter()
@@ -73,8 +73,8 @@ impl Group {
             .collect()
     }
 
-    /// The same for a process that was not cloned into the v2 group. Moving a process there takes a lock of the whole
-    /// system, for up to 20 ms, so this is for those that cannot be cloned.
+    /// The same for a process that was not cloned into the v2 group. Moving a process there takes a system-wide lock
+    /// for up to 20 ms, so this is only for processes that cannot be cloned into it.
     pub(crate) fn late_join_descriptors(&self) -> Result<Vec<OwnedFd>, CgroupError> {
         let mut descriptors = self.join_descriptors()?;
         for directory in self.all_directories() {
@@ -85,39 +85,39 @@ impl Group {
         Ok(descriptors)
     }
 
-    /// The directory for `clone3` with `CLONE_INTO_CGROUP`, where the group has a v2 part.
+    /// Directory for `clone3` with `CLONE_INTO_CGROUP`, where the group has a v2 part.
     pub(crate) fn clone_into(&self) -> Option<BorrowedFd<'_>> {
         self.clone_into.as_ref().map(|descriptor| descriptor.as_fd())
     }
 
-    /// Lets other limits hold from now on; what has no value stays.
+    /// Changes limits; those without a value stay as they are.
     pub(crate) fn change(&self, limits: &Limits) -> Result<(), CgroupError> {
         for (controller, limit) in limits::needed_for(limits) {
             let directory = self.directory_of(controller).ok_or_else(|| CgroupError::LimitUnavailable {
                 limit,
-                reason: "the sandbox was made without it".into(),
+                reason: "the sandbox was created without this controller".into(),
             })?;
             limits::change(controller, directory.version, &directory.path, limits)?;
         }
         Ok(())
     }
 
-    /// Kills every process of the group and waits until none is left. The group can be used further.
+    /// Kills every process of the group and waits until none is left. The group stays usable.
     pub(crate) fn kill(&self) -> Result<(), CgroupError> {
         self.kill_within(PATIENCE)
     }
 
-    /// Removes the group, which must have no processes. What is gone already is no error.
+    /// Removes the group, which must have no processes. A missing directory is not an error.
     pub(crate) fn remove(&self) -> Result<(), CgroupError> {
         self.remove_within(PATIENCE)
     }
 
-    /// The group in the hierarchy of a controller, if every process is in it from its start.
+    /// Directory in the hierarchy of a controller, if every process joins it at its start.
     pub(super) fn directory_of(&self, controller: Controller) -> Option<&Directory> {
         self.directory_in(self.owner.hierarchy_of(controller).ok()?)
     }
 
-    /// Also the one that was added to stop the processes.
+    /// All directories, including that of a freezer added at the first pause.
     pub(super) fn all_directories(&self) -> Vec<Directory> {
         self.directories.iter().chain(lock(&self.freezer).as_ref()).cloned().collect()
     }
@@ -138,7 +138,7 @@ impl Group {
         Ok(())
     }
 
-    /// Opens the directory for [`Group::clone_into`], when all directories are there.
+    /// Opens the directory for [`Group::clone_into`], after all directories were created.
     pub(super) fn open_for_clone(&mut self) -> Result<(), CgroupError> {
         let Some(unified) = self.directories.iter().find(|directory| directory.version == Version::V2) else {
             return Ok(());
@@ -153,7 +153,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        // Without a directory it was never made.
+        // Without a directory it was never created.
         if self.removed.load(Ordering::Acquire) || self.directories.is_empty() {
             return;
         }
@@ -164,10 +164,10 @@ impl Drop for Group {
     }
 }
 
-/// Brings the calling process into the groups. It allocates nothing, so a child may call it between fork and exec.
+/// Moves the calling process into the groups. It allocates nothing, so a child may call it between fork and exec.
 ///
 /// A process that writes 0 to `tasks` moves itself alone; the kernel then needs neither the lock on all thread groups
-/// nor to wait for an RCU grace period. For that the process must have one thread.
+/// nor an RCU grace period. The process must be single-threaded.
 pub(crate) fn enter(descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     for descriptor in descriptors {
         rustix::io::write(descriptor, b"0")?;
@@ -175,7 +175,7 @@ pub(crate) fn enter(descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes a directory of ours. The kernel says busy for a moment after the last process ended.
+/// Removes a directory of ours. The kernel returns EBUSY for a moment after the last process ended.
 pub(super) fn remove_directory(path: &Path, patience: Duration) -> Result<(), CgroupError> {
     let busy = || CgroupError::Remove { path: path.to_owned(), source: io::ErrorKind::ResourceBusy.into() };
     let removed = files::poll(patience, || match fs::remove_dir(path) {
@@ -188,7 +188,7 @@ pub(super) fn remove_directory(path: &Path, patience: Duration) -> Result<(), Cg
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // What is behind these locks is whole after every statement, so a panic elsewhere does not spoil it.
+    // The values behind these locks are consistent after every statement, so a panic elsewhere does not corrupt them.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,4 +1,4 @@
-//! Groups on the real hierarchies of this machine.
+//! Tests of groups on the real hierarchies of this machine.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
@@ -21,11 +21,11 @@ fn cpu_ms(group: &Group) -> f64 {
     usage.cpu_user_ms.unwrap() + usage.cpu_system_ms.unwrap()
 }
 
-/// Waits for something that must happen soon.
-fn eventually(what: &str, mut happened: impl FnMut() -> bool) {
+/// Waits until the condition holds, for at most ten seconds.
+fn eventually(event: &str, mut happened: impl FnMut() -> bool) {
     let started = Instant::now();
     while !happened() {
-        assert!(started.elapsed() < Duration::from_secs(10), "{what} did not happen");
+        assert!(started.elapsed() < Duration::from_secs(10), "timeout while waiting for {event}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -62,16 +62,16 @@ fn a_fork_bomb_is_bounded_and_killed() {
     let group = host.owner.create("forks", &limits, &[]).unwrap();
     let pids_max = group.directory_of(Controller::Pids).unwrap().path.join("pids.max");
     let mut child = shell(&group, "for i in 1 2 3 4 5 6 7 8 9 10 11 12; do sleep 1000 & done; wait");
-    assert!(!child.wait().unwrap().success(), "all twelve could be started");
+    assert!(!child.wait().unwrap().success(), "all twelve processes started despite the limit");
     assert_eq!(group.pids_now().unwrap(), Some(7));
     group.kill().unwrap();
     assert_eq!(processes(&group.directories[0].path).unwrap(), Vec::<i32>::new());
-    assert_eq!(fs::read_to_string(pids_max).unwrap(), "8\n", "the limit is another one after a kill");
+    assert_eq!(fs::read_to_string(pids_max).unwrap(), "8\n", "the limit changed after a kill");
     group.remove().unwrap();
     host.finish();
 }
 
-/// Each process lives only until its child does, so a list of processes is old before it is read.
+/// Kills a fork chain: each process exits after forking, so a list of processes is stale before it is read.
 fn kill_a_chain_of_forks(host: Host) {
     let group = host.owner.create("chain", &Limits::default(), &[Controller::CpuAccounting]).unwrap();
     let child = shell(&group, "f() { (f) & exit; }; f");
@@ -84,35 +84,37 @@ fn kill_a_chain_of_forks(host: Host) {
 }
 
 #[test]
-fn something_that_forks_all_the_time_is_killed_by_a_limit_on_processes() {
+fn a_fork_chain_is_killed_through_the_pids_limit() {
     let Some(host) = Host::new() else { return };
     kill_a_chain_of_forks(host);
 }
 
 #[test]
-fn something_that_forks_all_the_time_is_killed_by_a_freezer() {
-    let Some(host) = seeing(|line| !line.ends_with("pids") && !line.contains(" - cgroup2 ")) else { return };
+fn a_fork_chain_is_killed_through_the_freezer() {
+    let Some(host) = host_with_mounts(|line| !line.ends_with("pids") && !line.contains(" - cgroup2 ")) else {
+        return;
+    };
     if !matches!(host.hierarchies.availability(Controller::CpuAccounting), Availability::Available { .. }) {
-        eprintln!("SKIPPED: this host has no version 1");
+        eprintln!("SKIPPED: this host has no cgroup v1");
         return;
     }
     kill_a_chain_of_forks(host);
 }
 
 #[test]
-fn something_that_forks_all_the_time_is_killed_by_version_2() {
+fn a_fork_chain_is_killed_by_cgroup_v2() {
     let Some(host) = only_unified() else { return };
     kill_a_chain_of_forks(host);
 }
 
 #[test]
-fn version_2_freezes_what_version_1_counts() {
-    let Some(host) = seeing(|line| !line.ends_with("freezer")) else { return };
+fn cgroup_v2_freezes_processes_that_v1_accounts() {
+    let Some(host) = host_with_mounts(|line| !line.ends_with("freezer")) else { return };
     freeze_and_thaw(host, &COUNTED);
 }
 
 #[test]
-fn a_cpu_quota_bounds_what_is_used() {
+fn a_cpu_quota_limits_cpu_time() {
     let Some(host) = Host::new() else { return };
     let limits = Limits { cpus: Some(0.2), ..Limits::default() };
     let group = host.owner.create("quota", &limits, &[Controller::CpuAccounting]).unwrap();
@@ -132,7 +134,7 @@ fn cpu_time_is_counted_exactly_enough() {
     let group = host.owner.create("count", &Limits::default(), &COUNTED).unwrap();
     let mut child = shell(&group, "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done");
     let pid = rustix::process::Pid::from_child(&child);
-    // The zombie still has its own figures, in ticks of 10 ms: field 14 and 15, counted after the name in brackets.
+    // The zombie still has its own counters, in ticks of 10 ms: fields 14 and 15, counted after the name in brackets.
     rustix::process::waitid(
         rustix::process::WaitId::Pid(pid),
         rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT,
@@ -159,7 +161,7 @@ fn freeze_and_thaw(host: Host, needs: &[Controller]) {
     let frozen = cpu_ms(&group);
     let watched = Instant::now();
     while watched.elapsed() < Duration::from_millis(30) {
-        assert!((cpu_ms(&group) - frozen).abs() < 1e-9, "a frozen group took CPU time");
+        assert!((cpu_ms(&group) - frozen).abs() < 1e-9, "a frozen group used CPU time");
     }
     group.thaw().unwrap();
     eventually("the group to go on", || cpu_ms(&group) > frozen + 2.0);
@@ -170,7 +172,7 @@ fn freeze_and_thaw(host: Host, needs: &[Controller]) {
 }
 
 #[test]
-fn a_frozen_group_takes_no_time_and_goes_on_afterwards() {
+fn a_frozen_group_uses_no_cpu_time_and_resumes_when_thawed() {
     let Some(host) = Host::new() else { return };
     freeze_and_thaw(host, &COUNTED);
 }
@@ -182,13 +184,13 @@ fn a_group_without_a_limit_on_processes_can_be_killed_while_frozen() {
 }
 
 #[test]
-fn a_freezer_from_the_start_needs_no_move() {
+fn a_group_with_a_freezer_from_the_start_moves_no_processes() {
     let Some(host) = Host::new() else { return };
     freeze_and_thaw(host, &[Controller::CpuAccounting, Controller::Freezer]);
 }
 
 #[test]
-fn thawing_what_was_never_frozen_makes_no_directory() {
+fn thawing_a_group_that_was_never_frozen_creates_no_directory() {
     let Some(host) = Host::new() else { return };
     let group = host.owner.create("warm", &Limits::default(), &COUNTED).unwrap();
     group.thaw().unwrap();
@@ -198,7 +200,7 @@ fn thawing_what_was_never_frozen_makes_no_directory() {
 }
 
 #[test]
-fn each_hierarchy_has_one_directory_and_none_is_made_for_nothing() {
+fn a_group_has_one_directory_in_each_needed_hierarchy_only() {
     let Some(host) = Host::new() else { return };
     let limits = Limits { memory: Some(1 << 30), pids: Some(10), ..Limits::default() };
     let group = host.owner.create("one", &limits, &[Controller::Pids, Controller::Memory]).unwrap();
@@ -213,7 +215,10 @@ fn each_hierarchy_has_one_directory_and_none_is_made_for_nothing() {
     assert_eq!(group.clone_into().is_some(), joined_v1 < group.directories.len());
     let error = host.owner.create("one", &limits, &[]).unwrap_err();
     assert!(matches!(error, CgroupError::Create { .. }), "{error}");
-    assert!(group.directories.iter().all(|directory| directory.path.exists()), "a failed twin removed it");
+    assert!(
+        group.directories.iter().all(|directory| directory.path.exists()),
+        "a failed create with the same name removed it"
+    );
     group.remove().unwrap();
     group.remove().unwrap();
     host.finish();
@@ -243,16 +248,16 @@ fn a_group_with_processes_cannot_be_removed() {
 }
 
 #[test]
-fn what_a_dead_owner_left_is_found_and_nothing_else() {
+fn clean_up_removes_only_the_groups_of_the_dead_owner() {
     let Some(host) = Host::new() else { return };
-    let other = Host::new().expect("it was possible above");
+    let other = Host::new().expect("creating a host succeeded above");
     let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
     let left = host.owner.create("left", &limits, &COUNTED).unwrap();
     let kept = other.owner.create("left", &limits, &COUNTED).unwrap();
     let (mut lost, mut safe) = (shell(&left, SPIN), shell(&kept, SPIN));
     left.freeze().unwrap();
     let directories = left.all_directories();
-    // A process that is killed drops nothing.
+    // A killed process runs no destructors.
     std::mem::forget(left);
 
     // Two for each hierarchy: the group and its parent.
@@ -267,7 +272,7 @@ fn what_a_dead_owner_left_is_found_and_nothing_else() {
 }
 
 #[test]
-fn a_limit_that_cannot_be_kept_is_refused_with_the_reason() {
+fn a_limit_that_cannot_be_enforced_is_rejected_with_the_reason() {
     let Some(host) = only_unified() else { return };
     let limits = Limits { memory: Some(1 << 30), ..Limits::default() };
     let error = host.owner.create("limit", &limits, &[]).unwrap_err();
@@ -280,7 +285,7 @@ fn a_limit_that_cannot_be_kept_is_refused_with_the_reason() {
 }
 
 #[test]
-fn names_that_are_not_one_directory_are_refused() {
+fn names_that_are_not_one_directory_are_rejected() {
     let Some(host) = Host::new() else { return };
     for name in ["", ".", "..", "a/b", ".a", "a b", "ä"] {
         assert!(matches!(host.hierarchies.owner_group(name, None), Err(CgroupError::Name { .. })), "{name}");
@@ -291,37 +296,37 @@ fn names_that_are_not_one_directory_are_refused() {
     host.finish();
 }
 
-/// The host as if only some of its file systems were mounted.
-fn seeing(visible: impl Fn(&str) -> bool) -> Option<Host> {
-    let place = tempfile::tempdir().unwrap();
+/// Host on which only some of the file systems appear to be mounted.
+fn host_with_mounts(visible: impl Fn(&str) -> bool) -> Option<Host> {
+    let directory = tempfile::tempdir().unwrap();
     let all = fs::read_to_string("/proc/self/mountinfo").unwrap();
-    let some: Vec<&str> = all.lines().filter(|line| visible(line)).collect();
-    let mountinfo = place.path().join("mountinfo");
-    fs::write(&mountinfo, some.join("\n")).unwrap();
+    let shown: Vec<&str> = all.lines().filter(|line| visible(line)).collect();
+    let mountinfo = directory.path().join("mountinfo");
+    fs::write(&mountinfo, shown.join("\n")).unwrap();
     Host::with(&Sources { mountinfo, ..Sources::host() })
 }
 
-/// The host as if it had no version 1; on a hybrid host there are no controllers then.
+/// Host without cgroup v1; a hybrid host has no controllers then.
 fn only_unified() -> Option<Host> {
-    let host = seeing(|line| line.contains(" - cgroup2 "))?;
+    let host = host_with_mounts(|line| line.contains(" - cgroup2 "))?;
     if host.hierarchies.controllers().contains_key(&Controller::Memory) {
-        eprintln!("SKIPPED: version 2 has the controllers on this host");
+        eprintln!("SKIPPED: cgroup v2 has the controllers on this host");
         return None;
     }
     Some(host)
 }
 
 #[test]
-fn version_2_freezes_and_kills_by_itself() {
+fn cgroup_v2_alone_freezes_and_kills() {
     let Some(host) = only_unified() else { return };
     freeze_and_thaw(host, &[Controller::CpuAccounting]);
 }
 
 #[test]
-fn a_process_can_be_cloned_into_version_2() {
+fn a_process_can_be_cloned_into_cgroup_v2() {
     let Some(host) = only_unified() else { return };
     let group = host.owner.create("clone", &Limits::default(), &[]).unwrap();
-    let child = clone_into(group.clone_into().expect("there is nothing but version 2"));
+    let child = clone_into(group.clone_into().expect("the host has only cgroup v2"));
     assert_eq!(processes(&group.directories[0].path).unwrap(), [child]);
     group.kill().unwrap();
     let pid = rustix::process::Pid::from_raw(child);
@@ -331,20 +336,20 @@ fn a_process_can_be_cloned_into_version_2() {
     host.finish();
 }
 
-/// A child that waits for a signal.
+/// Clones a child that waits for a signal.
 fn clone_into(group: std::os::fd::BorrowedFd<'_>) -> i32 {
     use std::os::fd::AsRawFd as _;
-    // SAFETY: all fields are integers, for which zero means that nothing is asked for.
+    // SAFETY: all fields are integers, for which zero is valid and requests nothing.
     let mut arguments: libc::clone_args = unsafe { std::mem::zeroed() };
     arguments.flags = 0x2_0000_0000; // CLONE_INTO_CGROUP
     arguments.exit_signal = libc::SIGCHLD as u64;
     arguments.cgroup = u64::from(group.as_raw_fd().cast_unsigned());
-    // SAFETY: without CLONE_VM the child has its own copy of memory, and it calls nothing but `pause`, which is safe
-    // in the copy of a process with threads.
+    // SAFETY: without CLONE_VM the child has its own copy of memory, and it calls only `pause`, which is safe in the
+    // fork of a multi-threaded process.
     let pid = unsafe { libc::syscall(libc::SYS_clone3, &raw const arguments, size_of::<libc::clone_args>()) };
     if pid == 0 {
         loop {
-            // SAFETY: `pause` takes nothing and only waits.
+            // SAFETY: `pause` takes no arguments and only waits.
             unsafe { libc::pause() };
         }
     }
@@ -353,7 +358,7 @@ fn clone_into(group: std::os::fd::BorrowedFd<'_>) -> i32 {
 }
 
 #[test]
-fn every_directory_of_ours_can_be_told_from_others() {
+fn all_our_directories_have_the_prefix() {
     let Some(host) = Host::new() else { return };
     let group = host.owner.create("told", &Limits::default(), &COUNTED).unwrap();
     for directory in &group.directories {
@@ -365,7 +370,7 @@ fn every_directory_of_ours_can_be_told_from_others() {
 }
 
 #[test]
-fn discovery_finds_what_the_kernel_says_of_this_process() {
+fn discovery_agrees_with_the_kernel_about_this_process() {
     let found = Hierarchies::discover(&Sources::host()).unwrap();
     for (version, point) in &found.mount_points {
         let file = match version {

@@ -1,4 +1,4 @@
-//! Killing every process of a group, also one that forks faster than anybody can read a list.
+//! Killing every process of a group, even if they fork faster than a list of them can be read.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,16 +13,16 @@ use super::files;
 use super::freeze::{self, State};
 use super::group::Directory;
 
-/// How many processes are held open at a time; there may be more of them than we may have open files.
+/// Number of pidfds open at a time; there may be more processes than the limit of open files.
 const PIDFDS: usize = 64;
-/// How long one round waits for the processes that it killed.
+/// Time that one round waits for the processes that it killed.
 const ROUND: Duration = Duration::from_millis(50);
 
 /// Kills all processes in the directories, which are one group in several hierarchies, and waits until none is left.
-/// Afterwards the limit on processes is what it was and the group is not frozen, so that it can be used again.
+/// Afterwards the limit on processes is restored and the group is not frozen, so that it can be used again.
 pub(super) fn kill_all(directories: &[Directory], patience: Duration) -> Result<(), CgroupError> {
     let started = Instant::now();
-    // What the kernel kills as a whole cannot grow out of it.
+    // A group that the kernel kills as a whole cannot fork its way out.
     let by_kernel = directories.iter().all(|directory| directory.path.join("cgroup.kill").exists());
     let forks = if by_kernel { None } else { StoppedForks::stop(directories)? };
     let killed = kill_in_rounds(directories, !by_kernel && forks.is_none(), patience, started);
@@ -30,8 +30,8 @@ pub(super) fn kill_all(directories: &[Directory], patience: Duration) -> Result<
     killed.and(restored)
 }
 
-/// The processes in a group; none in a group that is gone. One that we cannot see, because it is in a process
-/// namespace that is not below ours, is 0.
+/// Processes in a group; none in a group that is gone. A process that is invisible to us, because it is in a pid
+/// namespace that is not below ours, is listed as 0.
 pub(super) fn processes(directory: &Path) -> Result<Vec<i32>, CgroupError> {
     let path = directory.join("cgroup.procs");
     let text = match files::read(&path) {
@@ -45,7 +45,7 @@ pub(super) fn processes(directory: &Path) -> Result<Vec<i32>, CgroupError> {
         .collect()
 }
 
-/// The process, or the group whose file is open, ended in the meantime.
+/// Whether the process, or the group whose file is open, ended in the meantime.
 pub(super) fn is_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENODEV))
@@ -66,7 +66,7 @@ fn kill_in_rounds(
             for freezer in &freezers {
                 freeze::tell(freezer, State::Frozen)?;
                 match freeze::wait(freezer, State::Frozen, ROUND) {
-                    // What does not stand still by now may survive this round, and is killed in the next.
+                    // A process that is not frozen by now may survive this round, and is killed in the next.
                     Err(CgroupError::Freeze { .. }) => {}
                     other => other?,
                 }
@@ -76,7 +76,7 @@ fn kill_in_rounds(
             kill_members(directory)?;
         }
         for freezer in &freezers {
-            // In version 1 a signal reaches only a process that goes on.
+            // In cgroup v1 a signal reaches only a thawed process.
             freeze::tell(freezer, State::Thawed)?;
         }
         let left = patience.saturating_sub(started.elapsed()).min(ROUND);
@@ -110,8 +110,8 @@ fn kill_members(directory: &Directory) -> Result<(), CgroupError> {
             .iter()
             .filter_map(|pid| hold(*pid, &directory.path).transpose())
             .collect::<Result<_, CgroupError>>()?;
-        // A process that ended after the list was read may have left its number to a stranger. The number is in the
-        // list again only if what is held is a process of the group, or one that has ended and gets no signal.
+        // A process that ended after the list was read may have left its pid to an unrelated process. The pid is in the
+        // list again only if the pidfd refers to a process of the group, or to one that has ended and gets no signal.
         let still_there = processes(&directory.path)?;
         for (pid, process) in held.iter().filter(|(pid, _)| still_there.contains(pid)) {
             match pidfd_send_signal(process, Signal::KILL) {
@@ -136,8 +136,8 @@ fn signal_error(pid: i32, directory: &Path, error: rustix::io::Errno) -> CgroupE
     CgroupError::Signal { pid, path: directory.to_owned(), source: error.into() }
 }
 
-/// A group that may have no more processes than none, so that nobody in it can fork. That takes a few microseconds,
-/// where a freezer takes milliseconds.
+/// A group whose `pids.max` is 0, so that no process in it can fork. Setting it takes a few microseconds, where a
+/// freezer takes milliseconds.
 struct StoppedForks {
     file: PathBuf,
     before: String,

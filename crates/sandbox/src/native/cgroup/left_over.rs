@@ -1,4 +1,4 @@
-//! Ending what a predecessor that was killed left behind: its processes and its groups, and nothing else.
+//! Clean-up of the stale groups of a killed predecessor, with their processes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,11 +12,11 @@ use super::kill;
 use super::owner::owner_directory;
 
 impl Hierarchies {
-    /// Kills all processes in the groups of an owner and removes its directories in every hierarchy, and says how many
-    /// directories there were. The caller knows that the owner is dead.
+    /// Kills all processes in the groups of an owner, removes its directories in every hierarchy, and returns the
+    /// number of directories. The caller has checked that the owner is dead.
     ///
-    /// The whole of each hierarchy is searched for the one name, because the predecessor may have been started in
-    /// another group than we were.
+    /// Each hierarchy is searched completely for the name, because the predecessor may have been started in another
+    /// group than this process.
     pub(crate) fn remove_left_over(&self, owner_name: &str) -> Result<usize, CgroupError> {
         let name = owner_directory(owner_name)?;
         let mut owners = Vec::new();
@@ -34,7 +34,7 @@ impl Hierarchies {
                 owners.push(owner);
             }
         }
-        // One group that cannot be ended is no reason to leave the others.
+        // One group that cannot be removed is no reason to leave the others.
         let mut result = Ok(());
         for directories in groups.values() {
             result = result.and(kill::kill_all(directories, PATIENCE));
@@ -48,7 +48,7 @@ impl Hierarchies {
     }
 }
 
-/// All directories of a name in a tree, not looking into those that have it.
+/// All directories with a name in a tree, without descending into them.
 fn find(directory: &Path, name: &str) -> Result<Vec<PathBuf>, CgroupError> {
     let mut found = Vec::new();
     let mut unseen = vec![directory.to_owned()];
@@ -64,7 +64,7 @@ fn find(directory: &Path, name: &str) -> Result<Vec<PathBuf>, CgroupError> {
     Ok(found)
 }
 
-/// Groups come and go while we look, and some are not for us to read; neither can be one that we made.
+/// Subdirectories. Groups that vanish meanwhile or are unreadable are skipped; neither can be one that we created.
 fn directories_in(directory: &Path) -> Result<Vec<PathBuf>, CgroupError> {
     let skip = |error: &io::Error| {
         matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied)

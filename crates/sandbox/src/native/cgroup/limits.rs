@@ -1,4 +1,4 @@
-//! Limits in the words of the kernel: which file gets which value, in v1 and in v2.
+//! Kernel files and values of limits, in cgroup v1 and v2.
 
 use std::path::Path;
 
@@ -8,15 +8,15 @@ use super::discover::Version;
 use super::error::CgroupError;
 use super::files;
 
-/// The period in which a CPU quota is counted: the default of the kernel.
+/// Period of a CPU quota: the kernel's default.
 const PERIOD_MICROSECONDS: u32 = 100_000;
-/// The smallest quota that the kernel takes. It is that of all that is less than one core: with the default period a
-/// command that needs 20 ms would get them at once under a quota of a fifth, as if there were none.
+/// Smallest quota that the kernel accepts. It is used for all limits below one core: with the default period and a quota
+/// of a fifth, a command that needs 20 ms would get them without a pause, as if there were no limit.
 const SMALLEST_QUOTA_MICROSECONDS: f64 = 1000.0;
-/// Less would need a longer period than the kernel's own.
+/// Smallest CPU limit; a smaller one would need a longer period than the kernel's default.
 const SMALLEST_CPUS: f64 = 0.01;
 
-/// The controllers that the limits need, each with what the user calls the limit.
+/// Controllers that the limits need, each with the user's name of the limit.
 pub(super) fn needed_for(limits: &Limits) -> impl Iterator<Item = (Controller, &'static str)> {
     let asked = [
         (limits.memory.is_some(), Controller::Memory, "memory"),
@@ -27,7 +27,7 @@ pub(super) fn needed_for(limits: &Limits) -> impl Iterator<Item = (Controller, &
     asked.into_iter().filter(|(asked, _, _)| *asked).map(|(_, controller, name)| (controller, name))
 }
 
-/// Writes the limits that a controller keeps into a group. CPU time has no file: it is counted and compared.
+/// Writes the limits of a controller into a group. CPU time has no file: it is counted and compared.
 pub(super) fn write(
     controller: Controller,
     version: Version,
@@ -44,8 +44,8 @@ pub(super) fn write(
     }
 }
 
-/// The same for a group that has limits. Memory alone may at no time be more than memory and swap together, so that one of them
-/// has to be raised before the other, and lowered after it.
+/// The same for a group that already has limits. The limit on memory alone may at no time exceed that on memory and swap
+/// together, so one has to be raised before the other, and lowered after it.
 pub(super) fn change(
     controller: Controller,
     version: Version,
@@ -53,7 +53,7 @@ pub(super) fn change(
     limits: &Limits,
 ) -> Result<(), CgroupError> {
     if let (Controller::Memory, Version::V1, Some(bytes)) = (controller, version, limits.memory) {
-        // It is refused where the other one has to be first.
+        // The kernel rejects this where the other file has to be written first.
         drop(files::write_if_there(&directory.join("memory.memsw.limit_in_bytes"), &bytes.to_string()));
     }
     write(controller, version, directory, limits)
@@ -64,10 +64,10 @@ fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), Cg
     match version {
         Version::V1 => {
             files::write(&directory.join("memory.limit_in_bytes"), &bytes)?;
-            // Memory and swap together may not be less than memory alone, hence the order.
+            // The limit on memory and swap may not be below that on memory alone, hence the order.
             let counts_swap = files::write_if_there(&directory.join("memory.memsw.limit_in_bytes"), &bytes)?;
             if !counts_swap {
-                // Without swap accounting the group is at least not swapped out when it reaches its own limit.
+                // Without swap accounting, at least no memory is swapped out when the group reaches its limit.
                 files::write(&directory.join("memory.swappiness"), "0")?;
             }
         }
@@ -75,7 +75,7 @@ fn write_memory(version: Version, directory: &Path, bytes: u64) -> Result<(), Cg
             files::write(&directory.join("memory.max"), &bytes)?;
             // The file is missing where the kernel has no swap at all or does not count it.
             files::write_if_there(&directory.join("memory.swap.max"), "0")?;
-            // A sandbox that lost one process to the limit is broken; it ends as a whole.
+            // A sandbox that lost one process to the limit is broken, so the kernel kills the whole group.
             files::write(&directory.join("memory.oom.group"), "1")?;
         }
     }
@@ -117,7 +117,7 @@ fn quota_microseconds(cpus: f64, period: u32) -> Result<u64, CgroupError> {
         return Err(CgroupError::LimitInvalid {
             limit: "cpus",
             value: cpus.to_string(),
-            hint: "ask for at least 0.01 and at most 100000",
+            hint: "set at least 0.01 and at most 100000",
         });
     }
     Ok((cpus * f64::from(period)).round() as u64)
@@ -133,15 +133,15 @@ mod tests {
     const ALL: [Controller; 3] = [Controller::Memory, Controller::Cpu, Controller::Pids];
 
     /// Writes limits into a fabricated group that has the given files, and reads back those that changed.
-    fn written(version: Version, there: &[&str], limits: &Limits) -> BTreeMap<String, String> {
+    fn written(version: Version, present: &[&str], limits: &Limits) -> BTreeMap<String, String> {
         let directory = tempfile::tempdir().unwrap();
-        for file in there {
+        for file in present {
             fs::write(directory.path().join(file), "max").unwrap();
         }
         for controller in ALL {
             write(controller, version, directory.path(), limits).unwrap();
         }
-        there
+        present
             .iter()
             .map(|file| ((*file).to_owned(), fs::read_to_string(directory.path().join(file)).unwrap()))
             .filter(|(_, value)| value != "max")
@@ -158,9 +158,9 @@ mod tests {
 
     #[test]
     fn version_2() {
-        let there = ["memory.max", "memory.swap.max", "memory.oom.group", "cpu.max", "pids.max"];
+        let present = ["memory.max", "memory.swap.max", "memory.oom.group", "cpu.max", "pids.max"];
         assert_eq!(
-            written(Version::V2, &there, &limits()),
+            written(Version::V2, &present, &limits()),
             expected(&[
                 ("memory.max", "1048576"),
                 ("memory.swap.max", "0"),
@@ -169,7 +169,7 @@ mod tests {
                 ("pids.max", "7"),
             ])
         );
-        assert_eq!(written(Version::V2, &there, &Limits::default()), expected(&[]));
+        assert_eq!(written(Version::V2, &present, &Limits::default()), expected(&[]));
     }
 
     #[test]
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_keeps_the_limit_must_be_there() {
+    fn a_missing_limit_file_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         for controller in ALL {
             let error = write(controller, Version::V2, directory.path(), &limits()).unwrap_err();
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn quotas_that_no_kernel_takes_are_refused() {
+    fn invalid_quotas_are_rejected() {
         for cpus in [0.0, 0.009, -1.0, f64::NAN, f64::INFINITY] {
             assert!(
                 matches!(

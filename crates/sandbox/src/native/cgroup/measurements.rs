@@ -1,4 +1,4 @@
-//! How long groups take on this machine: `cargo test -p menace-sandbox -- --ignored --nocapture how_long`.
+//! Latency of cgroup operations on this machine: `cargo test -p menace-sandbox -- --ignored --nocapture how_long`.
 
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -11,7 +11,7 @@ use super::{Group, enter};
 
 const ROUNDS: usize = 200;
 
-/// Prints the middle and the slow end of many times in microseconds.
+/// Prints the median and the 95th percentile of many timings in microseconds.
 fn report(name: &str, mut once: impl FnMut(usize) -> f64) {
     let mut times: Vec<f64> = (0..ROUNDS).map(&mut once).collect();
     times.sort_by(f64::total_cmp);
@@ -64,19 +64,19 @@ fn how_long_groups_take() {
     host.finish();
 }
 
-/// What a child that was forked for it measures.
+/// Time that a forked child needs to enter the group, measured by that child.
 fn time_to_enter(group: &Group) -> f64 {
     let descriptors = group.join_descriptors().unwrap();
     let borrowed: Vec<BorrowedFd<'_>> = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect();
     let (mut reader, mut writer) = io::pipe().unwrap();
-    // SAFETY: the child calls only `clock_gettime`, `write` and `_exit`, which a copy of a process with threads may;
-    // nothing there allocates unless something fails, and then the test fails anyway.
+    // SAFETY: the child calls only `clock_gettime`, `write` and `_exit`, which are allowed in the fork of a
+    // multi-threaded process; nothing there allocates unless a call fails, and then the test fails anyway.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         let (time, entered) = microseconds(|| enter(&borrowed));
         let time = if entered.is_ok() { time } else { f64::NAN };
         let written = writer.write_all(&time.to_ne_bytes());
-        // SAFETY: the child ends without running anything of the parent's.
+        // SAFETY: the child exits without running exit handlers of the parent.
         unsafe { libc::_exit(i32::from(written.is_err())) };
     }
     assert!(pid > 0);

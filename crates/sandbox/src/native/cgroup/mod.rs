@@ -1,4 +1,4 @@
-//! Control groups: what a sandbox may use, what it took, and holding, killing and removing all of its processes.
+//! Control groups of sandboxes: limits, usage, and pausing, killing and removing all processes.
 
 mod discover;
 mod error;
@@ -22,7 +22,7 @@ mod measurements;
 #[cfg(test)]
 mod real_host;
 
-#[cfg_attr(not(test), expect(unused_imports, reason = "the backend that makes groups comes after them"))]
+#[cfg_attr(not(test), expect(unused_imports, reason = "some exports are used only by tests"))]
 pub(crate) use self::{
     discover::{Availability, Hierarchies, Sources, Version},
     error::CgroupError,

@@ -1,33 +1,33 @@
-//! Where control group hierarchies are mounted, and which group of each this process is in, read from `/proc`.
+//! Mount points of control group hierarchies, and this process's group in each, read from `/proc`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Component, Path, PathBuf};
 
-/// One mounted hierarchy.
+/// Mounted hierarchy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mount {
     pub(super) kind: MountKind,
-    /// The group that is seen at the mount point.
+    /// Group that is visible at the mount point.
     pub(super) root: PathBuf,
     pub(super) point: PathBuf,
     pub(super) read_only: bool,
 }
 
-/// Which of the two interfaces a mount has.
+/// Cgroup version of a mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum MountKind {
-    /// With the controllers that are mounted together.
+    /// With the mount options, among them the controllers that are mounted together.
     V1(Vec<String>),
     V2,
 }
 
-/// The mounted hierarchies out of the text of `/proc/self/mountinfo`.
+/// Parses the mounted hierarchies from the text of `/proc/self/mountinfo`.
 pub(super) fn mounts(mountinfo: &str) -> Vec<Mount> {
     mountinfo.lines().filter_map(mount).collect()
 }
 
-/// The group of this process in a hierarchy, out of the text of `/proc/self/cgroup`.
+/// Parses the group of this process in a hierarchy from the text of `/proc/self/cgroup`.
 pub(super) fn own_group(own_groups: &str, kind: &MountKind) -> Option<PathBuf> {
     own_groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
@@ -43,17 +43,17 @@ pub(super) fn own_group(own_groups: &str, kind: &MountKind) -> Option<PathBuf> {
 }
 
 impl Mount {
-    /// Where a group is seen through this mount, if it is.
+    /// Directory of a group below this mount, if it is visible there.
     pub(super) fn directory_of(&self, group: &Path) -> Option<PathBuf> {
         let inside = group.strip_prefix(&self.root).ok()?;
-        // A group outside of our cgroup namespace is shown as `/../…`, and then no path leads to it.
+        // A group outside of our cgroup namespace is shown as `/../…`, which no path reaches.
         let plain = inside.components().all(|component| matches!(component, Component::Normal(_)));
         plain
             .then(|| if inside.as_os_str().is_empty() { self.point.clone() } else { self.point.join(inside) })
     }
 }
 
-/// A line is `id parent device root point options [tags…] - type source super-options`.
+/// Parses a line: `id parent device root point options [tags…] - type source super-options`.
 fn mount(line: &str) -> Option<Mount> {
     let (before, after) = line.split_once(" - ")?;
     let mut before = before.split(' ').skip(3);
@@ -69,7 +69,7 @@ fn mount(line: &str) -> Option<Mount> {
     Some(Mount { kind, root: unescape(root), point: unescape(point), read_only })
 }
 
-/// Spaces, tabs, newlines and backslashes are written as a backslash and three octal digits.
+/// Decodes spaces, tabs, newlines and backslashes, which are escaped as a backslash and three octal digits.
 fn unescape(path: &str) -> PathBuf {
     let bytes = path.as_bytes();
     let mut plain = Vec::with_capacity(bytes.len());
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_is_seen_only_below_the_root_of_the_mount() {
+    fn a_group_is_visible_only_below_the_root_of_the_mount() {
         let mount = only("1 2 0:3 /docker/x /cg rw - cgroup2 cgroup2 rw");
         assert_eq!(mount.directory_of(Path::new("/docker/x")), Some("/cg".into()));
         assert_eq!(mount.directory_of(Path::new("/docker/x/y")), Some("/cg/y".into()));

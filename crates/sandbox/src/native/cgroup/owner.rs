@@ -1,6 +1,6 @@
-//! The parent of all groups of one process of menace, in every hierarchy that one of them needs.
+//! Parent of all groups of one menace process, in every hierarchy that one of them needs.
 //!
-//! A directory costs 30 to 60 µs, so there is one for each distinct hierarchy that somebody asked for and no other.
+//! A directory costs 30 to 60 µs, so there is one for each distinct hierarchy that is needed and no other.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,32 +16,33 @@ use super::group::PATIENCE;
 use super::group::{Directory, Group, lock, remove_directory};
 use super::{files, limits};
 
-/// What every directory of ours begins with, next to groups that are not ours.
+/// Prefix of all our directories, which distinguishes them from other groups.
 pub(super) const PREFIX: &str = "menace-";
 
-/// The parent of all groups of this process. It is gone with the last of them.
+/// Parent of all groups of this process. It is removed with the last of them.
 #[derive(Debug, Clone)]
 pub(crate) struct OwnerGroup(Arc<Owner>);
 
+/// Shared state of an owner and its groups.
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) hierarchies: Hierarchies,
     directory_name: String,
-    /// For each hierarchy the directory, once it was needed.
+    /// Directory in each hierarchy, once it was needed.
     made: Mutex<Vec<Option<PathBuf>>>,
-    /// Where these groups are written down, for as long as there is one of them.
+    /// Registry entry of these groups, kept for as long as one of them exists.
     record: Option<Arc<dyn Record>>,
 }
 
-/// Where it is written down that there are groups, so that somebody else can remove them.
+/// Record of the groups' existence, so that a later process can remove them.
 pub(crate) trait Record: std::fmt::Debug + Send + Sync {
-    /// Some of them could not be removed: what is written down has to stay.
+    /// Keeps the record, because some groups could not be removed.
     fn keep(&self);
 }
 
 impl Hierarchies {
-    /// The parent of the groups of this process, `menace-<name>`. The name must be of this process alone: its id and
-    /// start time. Nothing is made before the first group.
+    /// Parent of the groups of this process, `menace-<name>`. The name must be unique to this process: its id and start
+    /// time. Nothing is created before the first group.
     pub(crate) fn owner_group(
         &self,
         name: &str,
@@ -57,7 +58,7 @@ impl Hierarchies {
 }
 
 impl OwnerGroup {
-    /// Makes a group with the limits. The controllers in `needs` are there as well, to count; like limits they must be
+    /// Creates a group with the limits. The controllers in `needs` are added for accounting; like limits they must be
     /// available. With a freezer among them, pausing does not have to move processes.
     pub(crate) fn create(
         &self,
@@ -74,14 +75,14 @@ impl OwnerGroup {
                 let directory = self.0.make_group(hierarchy, id)?;
                 group.directories.push(directory);
             }
-            let directory = group.directory_in(hierarchy).expect("it was made above");
+            let directory = group.directory_in(hierarchy).expect("the directory was created above");
             limits::write(controller, directory.version, &directory.path, limits)?;
         }
         group.open_for_clone()?;
         Ok(group)
     }
 
-    /// Removes the parent directories, as dropping it does, and says what went wrong. All groups must have been removed before.
+    /// Removes the parent directories, as dropping does, and returns errors. All groups must have been removed before.
     #[cfg(test)]
     pub(crate) fn remove(&self) -> Result<(), CgroupError> {
         let mut made = lock(&self.0.made);
@@ -96,8 +97,8 @@ impl OwnerGroup {
 }
 
 impl Owner {
-    /// The controllers that a group needs, each with its hierarchy. One of them always keeps the group from growing
-    /// while it is killed, or something that forks fast enough could not be killed.
+    /// Controllers that a group needs, each with its hierarchy. One of them must be able to stop forks during a kill,
+    /// or a fast enough fork bomb could not be killed.
     fn controllers_for(
         &self,
         limits: &Limits,
@@ -143,7 +144,7 @@ impl Owner {
         }
     }
 
-    /// Makes the directory of a group in one hierarchy, and the parent before if it is the first.
+    /// Creates the directory of a group in one hierarchy, and the parent before it if it is the first.
     pub(super) fn make_group(&self, hierarchy: usize, id: &str) -> Result<Directory, CgroupError> {
         let path = self.parent(hierarchy)?.join(id);
         fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
@@ -155,12 +156,12 @@ impl Owner {
         if let Some(path) = &made[hierarchy] {
             return Ok(path.clone());
         }
-        let place = &self.hierarchies.usable[hierarchy];
-        enable(&place.base, &place.enable)?;
-        let path = place.base.join(&self.directory_name);
+        let usable = &self.hierarchies.usable[hierarchy];
+        enable(&usable.base, &usable.enable)?;
+        let path = usable.base.join(&self.directory_name);
         fs::create_dir(&path).map_err(|source| CgroupError::Create { path: path.clone(), source })?;
         made[hierarchy] = Some(path.clone());
-        enable(&path, &place.enable)?;
+        enable(&path, &usable.enable)?;
         Ok(path)
     }
 }
@@ -178,7 +179,7 @@ impl Drop for Owner {
     }
 }
 
-/// The name of the directory of an owner.
+/// Directory name of an owner.
 pub(super) fn owner_directory(name: &str) -> Result<String, CgroupError> {
     check_name(name)?;
     Ok(format!("{PREFIX}{name}"))
@@ -192,7 +193,7 @@ fn check_name(name: &str) -> Result<(), CgroupError> {
     Ok(())
 }
 
-/// Gives controllers of a v2 group to the groups in it.
+/// Enables controllers of a v2 group for its children.
 fn enable(directory: &Path, controllers: &[&'static str]) -> Result<(), CgroupError> {
     if controllers.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Groups of the machine that runs the tests, with a name that no other test has and nothing left at the end.
+//! Groups on the machine that runs the tests, with a unique name and removed at the end.
 
 use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
@@ -14,7 +14,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Nothing, and a word about it, where we may not make groups; in CI that is a failure.
+    /// `None`, with a message, where this process may not create groups; in CI that is a failure.
     pub(super) fn new() -> Option<Self> {
         Self::with(&Sources::host())
     }
@@ -27,7 +27,7 @@ impl Host {
                 Ok("true"),
                 "this test needs root, and CI must have it"
             );
-            eprintln!("SKIPPED: this test needs root to make control groups");
+            eprintln!("SKIPPED: this test needs root to create control groups");
             return None;
         }
         let hierarchies = Hierarchies::discover(sources).unwrap();
@@ -36,10 +36,10 @@ impl Host {
         Some(Self { hierarchies, owner, name })
     }
 
-    /// Removes the parent and looks whether anything is left in any hierarchy.
+    /// Removes the parent and checks that nothing is left in any hierarchy.
     pub(super) fn finish(self) {
         self.owner.remove().unwrap();
-        assert_eq!(self.hierarchies.remove_left_over(&self.name).unwrap(), 0, "something was left");
+        assert_eq!(self.hierarchies.remove_left_over(&self.name).unwrap(), 0, "groups were left behind");
     }
 }
 

@@ -1,8 +1,8 @@
-//! Where groups can be made in the one hierarchy of cgroup v2.
+//! Selection of the parent group for ours in the unified hierarchy of cgroup v2.
 //!
-//! A v2 group that gives controllers to its children may have no processes itself, except the root. Our own group has
-//! at least us, so the place for our groups is usually an ancestor that was delegated to us. Nothing is moved to make
-//! room: the processes there are not all ours.
+//! A v2 group that enables controllers for its children may have no processes itself, except the root. Our own group
+//! contains at least this process, so the parent is usually an ancestor that was delegated to us. No processes are moved
+//! to make room: those in an ancestor are not all ours.
 
 use std::path::{Path, PathBuf};
 
@@ -11,26 +11,26 @@ use menace_model::sandbox::Controller;
 use super::discover::{CONTROLLERS, may_write};
 use super::files;
 
-/// A group in which ours can be made.
+/// Candidate for the parent of our groups.
 #[derive(Debug)]
 pub(super) struct Place {
     pub(super) directory: PathBuf,
-    /// The controllers that its groups can have.
+    /// Controllers that its children can have.
     pub(super) enable: Vec<&'static str>,
-    /// The controllers that it has itself, as the kernel lists them.
+    /// Controllers that it has itself, as the kernel lists them.
     there: String,
-    /// Why it cannot give all of these to its groups.
+    /// Reason why it cannot enable all of these for its children.
     obstacle: Option<String>,
 }
 
-/// The nearest of our own group and its ancestors that gives us the most controllers.
+/// The nearest of our own group and its ancestors that offers the most controllers.
 pub(super) fn best_place(own: &Path, mount_point: &Path) -> Result<Place, String> {
-    let mut best = place(own);
+    let mut best = parent_candidate(own);
     for directory in own.ancestors().skip(1).take_while(|directory| directory.starts_with(mount_point)) {
-        best = match (best, place(directory)) {
+        best = match (best, parent_candidate(directory)) {
             (Ok(near), Ok(far)) if far.enable.len() > near.enable.len() => Ok(far),
             (Err(_), Ok(far)) => Ok(far),
-            // What is wrong with our own group says more than what is wrong with the root.
+            // The problem of our own group is more informative than that of the root.
             (near, _) => near,
         };
     }
@@ -38,7 +38,7 @@ pub(super) fn best_place(own: &Path, mount_point: &Path) -> Result<Place, String
 }
 
 impl Place {
-    /// Whether groups here have a controller; else why not.
+    /// Checks whether child groups can have a controller; the error is the reason why not.
     pub(super) fn offers(&self, controller: Controller) -> Result<(), String> {
         let Some(name) = v2_name(controller) else { return Ok(()) };
         match &self.obstacle {
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-/// How v2 calls a controller; CPU time and freezing are in every group and need none.
+/// Name of a controller in v2; CPU accounting and freezing are in every group and need none.
 pub(super) fn v2_name(controller: Controller) -> Option<&'static str> {
     match controller {
         Controller::Memory => Some("memory"),
@@ -60,14 +60,14 @@ pub(super) fn v2_name(controller: Controller) -> Option<&'static str> {
     }
 }
 
-fn place(directory: &Path) -> Result<Place, String> {
+fn parent_candidate(directory: &Path) -> Result<Place, String> {
     let text = |file: &str| files::read(&directory.join(file)).map_err(|error| error.to_string());
     may_write(directory)?;
-    // Whoever brings a process from one group into another must be allowed to write here in their common ancestor.
+    // Moving a process between groups requires write permission to this file in their common ancestor.
     may_write(&directory.join("cgroup.procs"))?;
     let kind = files::read_if_there(&directory.join("cgroup.type")).map_err(|error| error.to_string())?;
     if let Some(kind) = kind.as_deref().map(str::trim).filter(|kind| *kind != "domain") {
-        return Err(format!("{} is of type {kind}, where only threads can be", directory.display()));
+        return Err(format!("{} is of type {kind}, which accepts only threads", directory.display()));
     }
     let (there, enabled) = (text("cgroup.controllers")?, text("cgroup.subtree_control")?);
     // Only the root has no type, and only the root may have processes beside groups with controllers.

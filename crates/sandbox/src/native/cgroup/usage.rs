@@ -1,5 +1,5 @@
-//! What a group took and takes. A figure whose controller the group does not have is `None`; a file that cannot be
-//! read is an error.
+//! Resource usage of a group. A value whose controller the group does not have is `None`; an unreadable file is an
+//! error.
 //!
 //! Files are opened for each reading. Of the 9 µs that a file takes, opening is 8, but most groups are read once, at
 //! their end, and a host of a thousand sandboxes would have six thousand files open.
@@ -17,7 +17,7 @@ use super::files::{self, number, read, read_if_there, read_number_if_there, valu
 use super::group::{Directory, Group, lock};
 
 impl Group {
-    /// What all processes of the group took since it was made, also those that ended.
+    /// Resources that all processes of the group have consumed since its creation, including ended ones.
     pub(crate) fn usage(&self) -> Result<Usage, CgroupError> {
         let cpu = self.directory_of(Controller::CpuAccounting).map(cpu_milliseconds).transpose()?;
         let io = self.directory_of(Controller::Io).map(io_bytes).transpose()?.flatten();
@@ -35,12 +35,12 @@ impl Group {
         })
     }
 
-    /// Whether CPU time is counted in it.
+    /// Whether the group counts CPU time.
     pub(crate) fn counts_cpu(&self) -> bool {
         self.directory_of(Controller::CpuAccounting).is_some()
     }
 
-    /// Bytes of memory now.
+    /// Current memory in bytes.
     pub(crate) fn memory_now(&self) -> Result<Option<u64>, CgroupError> {
         let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(None) };
         let file = match directory.version {
@@ -50,13 +50,13 @@ impl Group {
         read_number_if_there(&directory.path.join(file))
     }
 
-    /// Processes and threads now.
+    /// Current number of processes and threads.
     pub(crate) fn pids_now(&self) -> Result<Option<u64>, CgroupError> {
         let Some(directory) = self.directory_of(Controller::Pids) else { return Ok(None) };
         read_number_if_there(&directory.path.join("pids.current"))
     }
 
-    /// How many processes the kernel killed because the memory of the group ran out.
+    /// Number of processes that the kernel killed because the memory of the group ran out.
     pub(crate) fn oom_kills(&self) -> Result<Option<u64>, CgroupError> {
         let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(None) };
         let file = match directory.version {
@@ -67,8 +67,8 @@ impl Group {
         value_of(&path, &read(&path)?, "oom_kill")
     }
 
-    /// Makes the peak of memory begin again with what is used now. Version 2 can do it since Linux 6.12. A group that
-    /// does not count memory has no peak to reset.
+    /// Resets the memory peak to the current usage. Cgroup v2 supports that since Linux 6.12. A group that does not
+    /// count memory has no peak to reset.
     pub(crate) fn reset_peak(&self) -> Result<(), CgroupError> {
         let Some(directory) = self.directory_of(Controller::Memory) else { return Ok(()) };
         match directory.version {
@@ -97,7 +97,7 @@ impl Group {
     }
 }
 
-/// In user mode and in the kernel.
+/// User and system CPU time.
 fn cpu_milliseconds(directory: &Directory) -> Result<(f64, f64), CgroupError> {
     match directory.version {
         Version::V1 => v1_cpu_milliseconds(&directory.path),
@@ -113,7 +113,7 @@ fn cpu_milliseconds(directory: &Directory) -> Result<(f64, f64), CgroupError> {
     }
 }
 
-/// How long the quota held processes back. A kernel without quotas does not say.
+/// Time for which the quota throttled processes; `None` on a kernel without quotas.
 fn throttled_milliseconds(directory: &Directory) -> Result<Option<f64>, CgroupError> {
     let path = directory.path.join("cpu.stat");
     let Some(text) = read_if_there(&path)? else { return Ok(None) };
@@ -125,8 +125,8 @@ fn throttled_milliseconds(directory: &Directory) -> Result<Option<f64>, CgroupEr
     })
 }
 
-/// Version 1 counts the sum in nanoseconds, but its two parts only by looking at every tick what is running: a call of
-/// 3 ms can be 0 or 4 ms there. So the sum is taken and divided as the ticks fell, which is what version 2 does itself.
+/// Cgroup v1 counts the sum in nanoseconds, but samples its two parts at every tick: a call of 3 ms can be 0 or 4 ms
+/// there. So the sum is divided in the proportion of the samples, as v2 does itself.
 fn v1_cpu_milliseconds(directory: &Path) -> Result<(f64, f64), CgroupError> {
     let path = directory.join("cpuacct.usage");
     let sum = float(number(&path, read(&path)?.trim())?) / 1e6;
@@ -135,7 +135,7 @@ fn v1_cpu_milliseconds(directory: &Path) -> Result<(f64, f64), CgroupError> {
     Ok((sum - in_kernel, in_kernel))
 }
 
-/// What ran at the ticks, in nanoseconds where the kernel says so, else in ticks; only the proportion is used.
+/// Sampled user and system time, in nanoseconds where the kernel provides them, else in ticks; only the ratio is used.
 fn v1_sampled(directory: &Path) -> Result<(u64, u64), CgroupError> {
     let user = read_number_if_there(&directory.join("cpuacct.usage_user"))?;
     let system = read_number_if_there(&directory.join("cpuacct.usage_sys"))?;
@@ -155,8 +155,8 @@ fn float(count: u64) -> f64 {
     count as f64
 }
 
-/// Bytes read and written, of all devices. In version 1 the kernel does not know who wrote what it writes back later,
-/// so only direct and synchronous writing is in it.
+/// Bytes read and written, of all devices. In v1 the kernel does not attribute delayed write-back to a process, so only
+/// direct and synchronous writes are counted.
 fn io_bytes(directory: &Directory) -> Result<Option<(u64, u64)>, CgroupError> {
     let file = match directory.version {
         Version::V1 => "blkio.throttle.io_service_bytes",
@@ -207,17 +207,17 @@ mod tests {
     use super::*;
 
     fn directory(version: Version, files: &[(&str, &str)]) -> (tempfile::TempDir, Directory) {
-        let place = tempfile::tempdir().unwrap();
+        let root = tempfile::tempdir().unwrap();
         for (file, text) in files {
-            fs::write(place.path().join(file), text).unwrap();
+            fs::write(root.path().join(file), text).unwrap();
         }
-        let path = place.path().to_owned();
-        (place, Directory { hierarchy: 0, version, path })
+        let path = root.path().to_owned();
+        (root, Directory { hierarchy: 0, version, path })
     }
 
     #[test]
     fn cpu_time_of_version_1_is_the_exact_sum_divided_by_the_ticks() {
-        let (_place, exact) = directory(
+        let (_root, exact) = directory(
             Version::V1,
             &[
                 ("cpuacct.usage", "9000000\n"),
@@ -226,11 +226,11 @@ mod tests {
             ],
         );
         assert_eq!(cpu_milliseconds(&exact).unwrap(), (6.0, 3.0));
-        let (_place, ticks) =
+        let (_root, ticks) =
             directory(Version::V1, &[("cpuacct.usage", "9000000"), ("cpuacct.stat", "user 1\nsystem 2\n")]);
         let (user, system) = cpu_milliseconds(&ticks).unwrap();
         assert!((user - 3.0).abs() < 1e-9 && (system - 6.0).abs() < 1e-9, "{user} {system}");
-        let (_place, short) =
+        let (_root, short) =
             directory(Version::V1, &[("cpuacct.usage", "500000"), ("cpuacct.stat", "user 0\nsystem 0\n")]);
         assert_eq!(cpu_milliseconds(&short).unwrap(), (0.5, 0.0));
     }
@@ -238,42 +238,42 @@ mod tests {
     #[test]
     fn cpu_time_of_version_2() {
         let stat = "usage_usec 3500\nuser_usec 2500\nsystem_usec 1000\nnice_usec 0\n";
-        let (_place, there) = directory(Version::V2, &[("cpu.stat", stat)]);
+        let (_root, there) = directory(Version::V2, &[("cpu.stat", stat)]);
         assert_eq!(cpu_milliseconds(&there).unwrap(), (2.5, 1.0));
-        let (_place, nonsense) = directory(Version::V2, &[("cpu.stat", "usage_usec 3500\n")]);
+        let (_root, nonsense) = directory(Version::V2, &[("cpu.stat", "usage_usec 3500\n")]);
         assert!(matches!(cpu_milliseconds(&nonsense), Err(CgroupError::Parse { .. })));
     }
 
     #[test]
     fn throttled_time_is_in_milliseconds() {
         let v1 = "nr_periods 3\nnr_throttled 2\nthrottled_time 1500000\n";
-        let (_place, there) = directory(Version::V1, &[("cpu.stat", v1)]);
+        let (_root, there) = directory(Version::V1, &[("cpu.stat", v1)]);
         assert_eq!(throttled_milliseconds(&there).unwrap(), Some(1.5));
-        let (_place, there) = directory(Version::V2, &[("cpu.stat", "usage_usec 3\nthrottled_usec 2500\n")]);
+        let (_root, there) = directory(Version::V2, &[("cpu.stat", "usage_usec 3\nthrottled_usec 2500\n")]);
         assert_eq!(throttled_milliseconds(&there).unwrap(), Some(2.5));
-        let (_place, none) = directory(Version::V1, &[]);
+        let (_root, none) = directory(Version::V1, &[]);
         assert_eq!(throttled_milliseconds(&none).unwrap(), None);
     }
 
     #[test]
     fn bytes_of_all_devices_are_added() {
         let v1 = "8:0 Read 10\n8:0 Write 5\n8:0 Sync 15\n8:0 Total 15\n8:16 Read 1\nTotal 16\n";
-        let (_place, there) = directory(Version::V1, &[("blkio.throttle.io_service_bytes", v1)]);
+        let (_root, there) = directory(Version::V1, &[("blkio.throttle.io_service_bytes", v1)]);
         assert_eq!(io_bytes(&there).unwrap(), Some((11, 5)));
         let v2 = "8:0 rbytes=10 wbytes=5 rios=1 wios=1 dbytes=0 dios=0\n253:1 \n8:16 rbytes=1 wbytes=2\n";
-        let (_place, there) = directory(Version::V2, &[("io.stat", v2)]);
+        let (_root, there) = directory(Version::V2, &[("io.stat", v2)]);
         assert_eq!(io_bytes(&there).unwrap(), Some((11, 7)));
-        let (_place, missing) = directory(Version::V2, &[]);
+        let (_root, missing) = directory(Version::V2, &[]);
         assert_eq!(io_bytes(&missing).unwrap(), None);
     }
 
     #[test]
     fn a_peak_that_was_reset_is_read_through_the_same_file() {
-        let (place, _directory) = directory(Version::V2, &[("memory.peak", "77\n")]);
-        let path = place.path().join("memory.peak");
+        let (root, _directory) = directory(Version::V2, &[("memory.peak", "77\n")]);
+        let path = root.path().join("memory.peak");
         let file = reset_by_writing(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        // The file is `0`, then the rest of what was there: a real one would say what is used now.
+        // The fabricated file holds `0`, then the rest of its old content: a real one would hold the current usage.
         assert_eq!(read_from_start(&file, &path).unwrap(), 7);
         assert!(reset_by_writing(&path).is_err());
     }

@@ -1,11 +1,11 @@
-//! The public part of `/etc`, by an allow-list: what is not named here is not there.
+//! Public part of `/etc`, by an allow-list: other entries are not visible.
 //!
-//! Directories are bound whole and not looked through. A secret that somebody put into one of them stays unreadable by
-//! its mode: whoever runs in a sandbox is an unprivileged user on the host too, and files in `/etc` are not theirs.
-//! Leaving out a directory because of one such file would let `chmod` on a key take the certificates away from every
-//! program, and looking for it would cost more than the rest of the plan (`/etc/alternatives` and `/etc/ssl/certs` have
-//! hundreds of files each). The same mode protects a file that is named here. Only a directory that is closed to others
-//! is left out: whoever closed it uses it for something else than its name says.
+//! Directories are bound whole and not searched. A secret that a user put into one of them stays unreadable by its
+//! mode: the user of a sandbox is unprivileged on the host too and does not own files in `/etc`. Leaving out a
+//! directory because of one such file would let `chmod` on a key take the certificates away from every program, and
+//! searching for it would cost more than the rest of the plan (`/etc/alternatives` and `/etc/ssl/certs` have hundreds
+//! of files each). The same mode protects a file that is listed here. Only a directory that is closed to others is
+//! left out: its owner uses it for another purpose than its name says.
 
 use std::path::{Path, PathBuf};
 
@@ -14,9 +14,9 @@ use rustix::fs::FileType;
 use super::plan::Plan;
 use super::tree::Link;
 
-/// The dynamic linker, names and numbers, certificates, time, terminal, and what the distribution is called. Not here:
-/// everything with passwords, keys or identity in it, what the host does (cron, systemd, docker), settings of package
-/// managers (an index URL can hold a password), and the files that [`super::identity`] writes instead. It is sorted.
+/// Public entries: dynamic linker, names and numbers, certificates, time, terminal, and the name of the distribution.
+/// Not here: files with passwords, keys or identity, the host's services (cron, systemd, docker), settings of package
+/// managers (an index URL can hold a password), and the files that [`super::identity`] generates instead. Sorted.
 const PUBLIC: [&str; 36] = [
     "alpine-release",
     "alternatives",
@@ -56,7 +56,7 @@ const PUBLIC: [&str; 36] = [
     "xattr.conf",
 ];
 
-/// Public entries of directories that have others too.
+/// Public entries of directories that also have private ones.
 const PUBLIC_DEEPER: [&str; 7] = [
     "pki/ca-trust/extracted",
     "pki/tls/cert.pem",
@@ -67,7 +67,7 @@ const PUBLIC_DEEPER: [&str; 7] = [
     "ssl/openssl.cnf",
 ];
 
-/// Shows the public entries that are there.
+/// Shows the public entries that exist.
 pub(super) fn show_etc(plan: &mut Plan) {
     let etc = Path::new("/etc");
     let mut links = Vec::new();
@@ -77,7 +77,7 @@ pub(super) fn show_etc(plan: &mut Plan) {
     for name in PUBLIC_DEEPER {
         show_entry(plan, &etc.join(name), FileType::Unknown, &mut links);
     }
-    // Some links lead to other entries, which are all known only now.
+    // Some links lead to other entries, so they are resolved after all entries are known.
     for path in links {
         show_link(plan, &path);
     }
@@ -90,7 +90,7 @@ fn is_public(name: &str) -> bool {
         || (name.starts_with("java") && name.ends_with("-openjdk"))
 }
 
-/// Shows an entry of which the directory told the kind, or not.
+/// Shows an entry; `kind` is the type from the directory listing, or unknown.
 fn show_entry(plan: &mut Plan, path: &Path, kind: FileType, links: &mut Vec<PathBuf>) {
     let has_status = matches!(kind, FileType::Directory | FileType::Unknown);
     let status = if has_status { plan.tree.status(path) } else { None };
@@ -102,7 +102,7 @@ fn show_entry(plan: &mut Plan, path: &Path, kind: FileType, links: &mut Vec<Path
     }
 }
 
-/// Binds what is no link itself but may be in a directory that is one.
+/// Binds an entry that is not a link itself but may be in a linked directory.
 fn bind(plan: &mut Plan, path: &Path) {
     let Some((directory, name)) = path.parent().zip(path.file_name()) else { return };
     if let Some(directory) = plan.tree.resolve(directory) {
@@ -110,15 +110,15 @@ fn bind(plan: &mut Plan, path: &Path) {
     }
 }
 
-/// A link stays a link, and one that leads to something invisible is left out. What it says is kept where that works
-/// inside, because programs read the time zone from it; a way over further links that are not there is cut short.
+/// Repeats a link; one with an invisible target is left out. Its text is kept where that works inside, because programs
+/// read the time zone from it; a chain over links that are missing inside is shortened.
 fn show_link(plan: &mut Plan, path: &Path) {
     let Some(resolved) = plan.tree.resolve(path) else { return };
     if !plan.shows(&resolved.path) {
         return;
     }
-    let is_whole = resolved.links.iter().all(|link| link.at == path || plan.shows(&link.at));
-    let said = resolved.links.into_iter().find(|link| link.at == path).filter(|_| is_whole);
-    let to = said.map_or(resolved.path, |link| link.to);
+    let is_complete = resolved.links.iter().all(|link| link.at == path || plan.shows(&link.at));
+    let unchanged = resolved.links.into_iter().find(|link| link.at == path).filter(|_| is_complete);
+    let to = unchanged.map_or(resolved.path, |link| link.to);
     plan.link(Link { at: path.to_path_buf(), to });
 }

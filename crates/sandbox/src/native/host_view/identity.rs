@@ -1,9 +1,9 @@
-//! The files of `/etc` that say who and where one is. They describe the sandbox and not the host, so they are written
-//! and not shown.
+//! Files of `/etc` that identify user and host. They describe the sandbox and not the host, so they are generated and
+//! not shown.
 
 use menace_model::sandbox::{User, WORKSPACE};
 
-use menace_net::GATEWAY_V4;
+use menace_netstack::GATEWAY_V4;
 
 use super::Host;
 use super::plan::Plan;
@@ -12,7 +12,7 @@ const NOBODY: u32 = 65534;
 const NOBODY_LINE: &str = "nobody:x:65534:65534:nobody:/nonexistent:/bin/false\n";
 const ROOT_LINE: &str = "root:x:0:0:root:/root:/bin/sh\n";
 
-/// Without `systemd`, `sss` or `ldap`: the libraries for these would ask daemons that are not there.
+/// Name services without `systemd`, `sss` or `ldap`, whose libraries would ask daemons that the sandbox lacks.
 const NAME_SERVICES: &str = "\
 passwd: files
 group: files
@@ -25,7 +25,7 @@ ethers: files
 rpc: files
 ";
 
-/// Adds the files.
+/// Adds the generated files.
 pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
     plan.file("/etc/passwd", passwd(host.user));
     plan.file("/etc/group", group(host.user));
@@ -34,11 +34,11 @@ pub(super) fn write_identity(plan: &mut Plan, host: &Host) {
     plan.file("/etc/nsswitch.conf", NAME_SERVICES.to_owned());
     plan.file(
         "/etc/resolv.conf",
-        format!("# Without a network there is no way to it.\nnameserver {GATEWAY_V4}\noptions timeout:1 attempts:5\n"),
+        format!("# Unreachable without a network.\nnameserver {GATEWAY_V4}\noptions timeout:1 attempts:5\n"),
     );
 }
 
-/// No two lines have one number: a program that asks for the name of the user must get one answer.
+/// Content of `/etc/passwd`. No two lines have the same uid, so that the user's name is unambiguous.
 fn passwd(user: User) -> String {
     let User { uid, gid } = user;
     match uid {

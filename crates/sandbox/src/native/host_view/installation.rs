@@ -1,4 +1,4 @@
-//! Finds the installation that a directory with programs is part of, and shows as much of it as its programs need.
+//! Finds the installation that contains a program directory, and shows as much of it as its programs need.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use super::privacy::{looks_like_a_checkout, looks_private};
 use super::system::is_standard;
 use super::tree::{Top, may_be_link};
 
-/// What to do with a directory that is part of no installation.
+/// Handling of a directory that is part of no installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loose {
     /// Show it: it is on `PATH`.
@@ -19,16 +19,16 @@ pub(super) enum Loose {
 
 /// Names of directories with programs in a prefix.
 const PROGRAM_DIRECTORIES: [&str; 3] = ["bin", "sbin", "condabin"];
-/// What is at the top of a prefix for sure: of conda, of Homebrew.
+/// Names that only an installation prefix has at its top: of conda, of Homebrew.
 const SIGNS_OF_A_PREFIX: [&str; 2] = ["conda-meta", "Cellar"];
-/// What is beside `bin` in a prefix.
+/// Names beside `bin` in a prefix.
 const BESIDE_PROGRAMS: [&str; 3] = ["lib", "lib64", "share"];
-/// What a virtual environment consists of.
+/// Parts of a virtual environment.
 const PARTS_OF_AN_ENVIRONMENT: [&str; 4] = ["pyvenv.cfg", "bin", "lib", "lib64"];
-/// What a rustup home must have for the proxies in `~/.cargo/bin`. The rest are downloads.
+/// Parts of a rustup home that the proxies in `~/.cargo/bin` need. The rest are downloads.
 const PARTS_OF_RUSTUP: [&str; 2] = ["settings.toml", "toolchains"];
 
-/// The managers whose shims look for their root in the home directory, and the variable that says it instead.
+/// Version managers whose shims look for their root in the home directory, and the variable that overrides it.
 const SHIM_MANAGERS: [(&str, &str); 6] = [
     ("pyenv", "PYENV_ROOT"),
     ("rbenv", "RBENV_ROOT"),
@@ -38,10 +38,10 @@ const SHIM_MANAGERS: [(&str, &str); 6] = [
     ("mise", "MISE_DATA_DIR"),
 ];
 
-/// Shows the installation around a directory, which has no links in its path, or the directory alone. Says whether it
-/// is alone.
+/// Shows the installation that contains a directory, whose path has no links, or the directory alone. Returns whether it
+/// is shown alone.
 pub(super) fn show_installation(plan: &mut Plan, directory: &Path, loose: Loose) -> bool {
-    // Environments can be made from each other, so the way through them may be a circle.
+    // Environments can be created from each other, so their base links may form a cycle.
     if is_standard(directory) || (plan.examine(directory) && show_known_installation(plan, directory)) {
         return false;
     }
@@ -60,8 +60,8 @@ fn show_known_installation(plan: &mut Plan, directory: &Path) -> bool {
         || show_prefix(plan, directory)
 }
 
-/// pyenv and its kin, asdf, mise: `shims` beside the installed versions. Every shim calls the manager, and the manager
-/// needs the whole of its root.
+/// pyenv and similar managers, asdf, mise: `shims` beside the installed versions. Every shim calls the manager, and the
+/// manager needs the whole of its root.
 fn show_shim_manager(plan: &mut Plan, directory: &Path) -> bool {
     if !directory.ends_with("shims") && !directory.ends_with("bin") {
         return false;
@@ -83,7 +83,7 @@ fn show_shim_manager(plan: &mut Plan, directory: &Path) -> bool {
     true
 }
 
-/// The root is the directory around `shims`, or that of a plugin with shims or commands of its own.
+/// Candidate roots: the parent of `shims`, or that of a plugin with shims or commands of its own.
 fn shim_manager_roots(directory: &Path) -> Vec<PathBuf> {
     let around = directory.parent();
     let plugins = around.and_then(Path::parent).filter(|plugins| plugins.ends_with("plugins"));
@@ -103,8 +103,8 @@ fn shim_manager_variable(plan: &Plan, root: &Path) -> Option<&'static str> {
     SHIM_MANAGERS.iter().find(|(name, _)| is_of(name)).map(|(_, variable)| *variable)
 }
 
-/// The programs in `~/.cargo/bin` are proxies for those in `~/.rustup`. Never the rest of `~/.cargo`: the token for the
-/// registry is there.
+/// Shows `~/.cargo/bin`, whose programs are proxies for those in `~/.rustup`. Never the rest of `~/.cargo`, which
+/// holds the registry token.
 fn show_rustup(plan: &mut Plan, directory: &Path) -> bool {
     if !directory.ends_with("bin") || !plan.tree.exists(&directory.join("rustup")) || !plan.bind(directory) {
         return false;
@@ -115,22 +115,22 @@ fn show_rustup(plan: &mut Plan, directory: &Path) -> bool {
         for part in PARTS_OF_RUSTUP {
             show_part(plan, &home.join(part));
         }
-        // A proxy that does not find it tries to make it, cannot, and gives up.
+        // A proxy that does not find this directory tries to create it, fails, and exits.
         plan.directory(&home.join("update-hashes"));
         plan.variable("RUSTUP_HOME", home);
     }
     true
 }
 
-/// A virtual environment and the Python that it was made from, which is named in `pyvenv.cfg` and is what `bin/python`
-/// leads to.
+/// Shows a virtual environment and its base Python, which is named in `pyvenv.cfg` and is the target of
+/// `bin/python`.
 fn show_virtual_environment(plan: &mut Plan, directory: &Path) -> bool {
     let Some(prefix) = directory.parent().filter(|_| directory.ends_with("bin")) else { return false };
     let configuration = prefix.join("pyvenv.cfg");
     if !plan.tree.is_file(&configuration) {
         return false;
     }
-    // Somebody who makes an environment right in a home or a checkout has the rest of it beside `bin`.
+    // An environment created directly in a home directory or checkout has private files beside `bin`.
     let is_shared = |top: Top| looks_private(&top) || looks_like_a_checkout(&top);
     if !plan.shows(prefix) && (is_shared(Top::of(&plan.tree, prefix)) || !plan.bind(prefix)) {
         for part in PARTS_OF_AN_ENVIRONMENT {
@@ -148,7 +148,7 @@ fn show_virtual_environment(plan: &mut Plan, directory: &Path) -> bool {
     true
 }
 
-/// The directory of the base interpreter, by the key `home`.
+/// Directory of the base interpreter: the key `home`.
 fn base_of_environment(configuration: &str) -> Option<PathBuf> {
     let values = configuration.lines().filter_map(|line| line.split_once('='));
     values
@@ -157,7 +157,7 @@ fn base_of_environment(configuration: &str) -> Option<PathBuf> {
         .find(|home| home.is_absolute())
 }
 
-/// Anything else with `bin` and `lib`: a Python of uv, Node of nvm, a JDK of SDKMAN, Go, conda, Homebrew.
+/// Shows any other prefix with `bin` and `lib`: a Python of uv, Node of nvm, a JDK of SDKMAN, Go, conda, Homebrew.
 fn show_prefix(plan: &mut Plan, directory: &Path) -> bool {
     let is_of_programs = PROGRAM_DIRECTORIES.iter().any(|name| directory.ends_with(name));
     let Some(prefix) = directory.parent().filter(|_| is_of_programs) else { return false };
@@ -165,7 +165,7 @@ fn show_prefix(plan: &mut Plan, directory: &Path) -> bool {
         return true;
     }
     let top = Top::of(&plan.tree, prefix);
-    // The compiler of Go may stand in a checkout of itself.
+    // The Go toolchain may be in a checkout of itself.
     let is_certain = top.has_any(&SIGNS_OF_A_PREFIX) || plan.tree.exists(&prefix.join("pkg/tool"));
     if !is_certain && (!top.has_any(&BESIDE_PROGRAMS) || looks_like_a_checkout(&top)) {
         return false;

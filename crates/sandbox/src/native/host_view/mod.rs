@@ -1,9 +1,9 @@
-//! What of the host is visible inside a sandbox when nobody says otherwise.
+//! Default view of the host's files inside a sandbox.
 //!
 //! [`host_view`] reads the file system of the host and returns a plan; it mounts nothing. The plan holds the system
 //! directories, a few public files of `/etc`, and the toolchains on `PATH` that live elsewhere, each at the path that it
 //! has on the host, so that shebangs, `pyvenv.cfg` and library paths stay right. It never holds a home directory or the
-//! places in one where secrets live.
+//! secrets in one.
 
 mod etc;
 mod host;

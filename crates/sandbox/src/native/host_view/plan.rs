@@ -1,10 +1,10 @@
-//! The plan of what is visible, and how it is put together.
+//! Plan of the visible files.
 
 use std::collections::{BTreeMap, HashSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 use serde::{Deserialize, Serialize};
 
 use super::Host;
@@ -12,21 +12,21 @@ use super::privacy::{Privacy, may_link};
 use super::system::SYSTEM_DIRECTORIES;
 use super::tree::{HostTree, Link, is_within};
 
-/// Directories that are looked at for installations. It bounds the time that a nonsensical `PATH` can take.
+/// Maximum number of directories examined for installations. It bounds the time for a nonsensical `PATH`.
 const MAXIMUM_EXAMINED: usize = 512;
 
-/// What of the host is visible inside. The launcher carries the entries out in their order.
+/// Files of the host that are visible inside. The launcher applies the entries in their order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HostView {
-    /// In the order of their targets: whatever a target needs above it comes before it.
+    /// In the order of their targets: parents come before their children.
     pub(crate) entries: Vec<Entry>,
     /// `PATH` inside.
     pub(crate) path: String,
-    /// Variables without which a toolchain would look for its files in the home directory, which inside is another one.
+    /// Variables without which a toolchain would look for its files in the home directory, which is another one inside.
     pub(crate) environment: BTreeMap<String, String>,
 }
 
-/// A plan that is being made.
+/// Plan under construction.
 #[derive(Debug)]
 pub(super) struct Plan {
     pub(super) tree: HostTree,
@@ -49,14 +49,14 @@ impl Plan {
         }
     }
 
-    /// A plan that goes on from a finished one.
+    /// Continues a finished plan.
     pub(super) fn continued(host: &Host, view: &HostView) -> Self {
         let entries = view.entries.clone();
         Self { entries, ..Self::new(host) }
     }
 
-    /// Shows something that this program names itself, so that nobody's privacy is at stake. What is not UTF-8 is left
-    /// out: it could not travel to the process that mounts it.
+    /// Shows a path that this program names itself, without a privacy check. A path that is not UTF-8 is left out: it
+    /// could not be sent to the process that mounts it.
     pub(super) fn bind_public(&mut self, resolved: &Path, target: &Path) {
         if !self.shows(target) && resolved.to_str().is_some() {
             let source = self.tree.on_host(resolved).into_owned();
@@ -64,7 +64,7 @@ impl Plan {
         }
     }
 
-    /// Shows something that was found at a path without links, unless it must not be shown. Says whether it is visible.
+    /// Shows a path without links, unless it must not be shown. Returns whether it is visible.
     pub(super) fn bind(&mut self, path: &Path) -> bool {
         if self.privacy.may_show(path) {
             self.bind_public(path, path);
@@ -83,7 +83,7 @@ impl Plan {
         self.entries.push(Entry::File { target: PathBuf::from(target), content });
     }
 
-    /// Makes an empty directory that a program wants to see.
+    /// Adds an empty directory that a program expects.
     pub(super) fn directory(&mut self, target: &Path) {
         if target.to_str().is_some() && !self.shows(target) {
             self.entries.push(Entry::Directory { target: target.to_path_buf() });
@@ -97,25 +97,25 @@ impl Plan {
         }
     }
 
-    /// Whether a directory is to be looked at: once, and no more of them than any honest `PATH` needs.
+    /// Whether a directory is to be examined: each once, and up to a maximum that no reasonable `PATH` reaches.
     pub(super) fn examine(&mut self, directory: &Path) -> bool {
         self.examined.len() < MAXIMUM_EXAMINED && self.examined.insert(directory.to_path_buf())
     }
 
-    /// Whether a path without links is in something that is bound.
+    /// Whether a path without links is in a bound directory.
     pub(super) fn shows(&self, path: &Path) -> bool {
         self.entries
             .iter()
             .any(|entry| matches!(entry, Entry::Bind { target, .. } if is_within(path, target)))
     }
 
-    /// Whether it is in something that is bound because of `PATH`, so that its installation is known.
+    /// Whether it is in a directory that is bound because of `PATH`, so that its installation is known.
     pub(super) fn shows_for_path(&self, path: &Path) -> bool {
         self.shows(path) && !SYSTEM_DIRECTORIES.iter().any(|system| is_within(path, Path::new(system)))
     }
 
-    /// Repeats the links on the way to something visible. Says whether all of them could be: without one of them the
-    /// way does not exist inside.
+    /// Repeats the links on the way to a visible path. Returns whether all of them could be repeated: without one of
+    /// them the path does not exist inside.
     pub(super) fn show_links(&mut self, links: &[Link]) -> bool {
         let possible = links.iter().all(|link| self.shows(&link.at) || (may_link(link) && link.can_travel()));
         if possible {
@@ -130,7 +130,7 @@ impl Plan {
         HostView { entries: in_order(self.entries), path, environment: self.environment }
     }
 
-    /// What was added to the plan that was continued.
+    /// Entries that were added to the continued plan.
     pub(super) fn finish_addition(self, view: &HostView) -> Vec<Entry> {
         let mut entries = in_order(self.entries);
         entries.retain(|entry| !view.entries.contains(entry));
@@ -144,7 +144,7 @@ impl Plan {
     }
 }
 
-/// Leaves out what is in something that is bound, and adds the directories that the others are in.
+/// Leaves out entries below a bind, and adds the missing parent directories.
 fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
     sort_by_target(&mut entries);
     let mut kept: Vec<Entry> = Vec::with_capacity(entries.len() * 2);
@@ -160,7 +160,7 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
         let parents = entry.target().ancestors().skip(1).filter(|parent| parent.parent().is_some());
         let mut missing: Vec<PathBuf> =
             parents.take_while(|parent| !directories.contains(*parent)).map(Path::to_path_buf).collect();
-        // From the top down. Whatever else is in these directories comes after this entry, so the order stays.
+        // From the top down. Other entries of these directories come after this entry, so the order stays.
         while let Some(target) = missing.pop() {
             directories.insert(target.clone());
             kept.push(Entry::Directory { target });
@@ -172,7 +172,7 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
     kept
 }
 
-/// A directory comes right before everything in it: with the slash as the lowest byte, `/a/b` sorts before `/a-b`.
+/// Sorts a directory right before its content: with the slash as the lowest byte, `/a/b` sorts before `/a-b`.
 fn sort_by_target(entries: &mut [Entry]) {
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };
     entries.sort_by(|one, other| {

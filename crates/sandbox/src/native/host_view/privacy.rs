@@ -1,14 +1,14 @@
-//! What must stay invisible whatever `PATH` says.
+//! Paths that stay invisible regardless of `PATH`.
 //!
-//! A rootless sandbox runs as the caller on the host, so that the modes of the caller's own files protect nothing from
-//! it. Therefore no home directory is ever shown as a whole, and no directory that is known to keep secrets.
+//! A rootless sandbox runs as the caller on the host, so the modes of the caller's own files do not protect them. So
+//! no home directory is ever shown as a whole, and no directory that is known to hold secrets.
 
 use std::path::{Path, PathBuf};
 
 use super::system::{STANDARD_PATH, SYSTEM_DIRECTORIES};
 use super::tree::{HostTree, Link, Top, is_within};
 
-/// Directories that are never shown themselves; a toolchain in them may be.
+/// Directories that are never shown whole; a toolchain in them may be.
 const NEVER_WHOLE: [&str; 12] = [
     "/",
     "/home",
@@ -24,17 +24,17 @@ const NEVER_WHOLE: [&str; 12] = [
     "/nix",
 ];
 
-/// Directories of which nothing is shown: the sandbox has its own, or they belong to the machine and not to programs.
+/// Directories that are never shown: the sandbox has its own, or they belong to the machine and not to programs.
 const NEVER: [&str; 9] =
     ["/boot", "/dev", "/etc", "/lost+found", "/proc", "/run", "/snap", "/sys", "/workspace"];
 
-/// Where a link of the host would be in the way of what the sandbox has there itself.
+/// Directories where a link of the host would conflict with the sandbox's own files.
 const NO_LINKS: [&str; 5] = ["/dev", "/etc", "/proc", "/sys", "/workspace"];
 
-/// Directories of which many programs write their own part, so that nobody knows what is in all of them.
+/// Directories in which many programs write their own part, so that their content is unpredictable.
 const SHARED_IN_HOME: [&str; 5] = [".local", ".local/share", ".local/state", ".cache", ".cargo"];
 
-/// Names of which nothing is shown, wherever they are in a path.
+/// Names that are never shown, at any position in a path.
 const SECRET_NAMES: [&str; 21] = [
     ".aws",
     ".azure",
@@ -59,7 +59,7 @@ const SECRET_NAMES: [&str; 21] = [
     "keyrings",
 ];
 
-/// Names that no installation has at its top: where one of them is, somebody lives or keeps a key.
+/// Names that no installation has at its top: they mark a home directory or stored credentials.
 const SIGNS_OF_PRIVACY: [&str; 17] = [
     ".aws",
     ".azure",
@@ -80,13 +80,13 @@ const SIGNS_OF_PRIVACY: [&str; 17] = [
     "credentials.toml",
 ];
 
-/// Names that a checkout has at its top. Its configuration may hold tokens, and it is work rather than a toolchain.
+/// Names that a checkout has at its top. Its configuration may hold tokens, and it is not a toolchain.
 const SIGNS_OF_A_CHECKOUT: [&str; 4] = [".env", ".git", ".hg", ".svn"];
 
-/// Whose home directories are known.
+/// Privacy rules with the known home directories.
 #[derive(Debug)]
 pub(super) struct Privacy {
-    /// As the caller names it, and what that leads to.
+    /// Home of the caller by its name, and with links resolved.
     homes: Vec<PathBuf>,
 }
 
@@ -97,17 +97,17 @@ impl Privacy {
             homes.push(home.components().collect());
             homes.extend(tree.resolve(home).map(|resolved| resolved.path));
         }
-        // Old system users have homes such as `/bin` and `/usr/sbin`, where nobody lives.
+        // Old system users have homes such as `/bin` and `/usr/sbin`, which are not private.
         homes.retain(|home| !is_system_directory(home));
         Self { homes }
     }
 
-    /// The home directories of the caller that lie in a directory or are it.
+    /// Home directories of the caller that are in a directory or equal it.
     pub(super) fn homes_within(&self, directory: &Path) -> impl Iterator<Item = &Path> {
         self.homes.iter().map(PathBuf::as_path).filter(move |home| is_within(home, directory))
     }
 
-    /// Whether something at a path without links may be shown with all that is in it, as far as its name tells.
+    /// Whether a path without links may be shown with all its content, judged by its name.
     pub(super) fn may_show(&self, path: &Path) -> bool {
         let is_private = NEVER_WHOLE.iter().any(|never| path.as_os_str() == *never)
             || NEVER.iter().any(|never| is_within(path, Path::new(never)))
@@ -120,8 +120,8 @@ impl Privacy {
         !is_private
     }
 
-    /// Whether a directory on `PATH` that is part of no known installation may be shown. A hidden directory right in a
-    /// home belongs to a program that keeps its state there, tokens as likely as commands.
+    /// Whether a directory on `PATH` that is part of no known installation may be shown. A hidden directory directly
+    /// in a home holds the state of a program, tokens as likely as commands.
     pub(super) fn may_show_loose(&self, tree: &HostTree, directory: &Path) -> bool {
         let is_hidden_in_home = self.path_in_home(directory).is_some_and(|rest| {
             rest.components().count() == 1 && rest.as_os_str().as_encoded_bytes().starts_with(b".")
@@ -137,7 +137,7 @@ impl Privacy {
         self.path_in_home(path).is_some_and(|rest| rest.as_os_str().is_empty())
     }
 
-    /// The part of a path below the home directory that it is in: the caller's, or one at a place where homes are.
+    /// Part of a path below the home directory that contains it: the caller's, or one in a standard location of homes.
     /// A caller with `sudo` has one home and the `PATH` of another.
     fn path_in_home<'path>(&self, path: &'path Path) -> Option<&'path Path> {
         let caller = self.homes.iter().find_map(|home| path.strip_prefix(home).ok());
@@ -150,17 +150,17 @@ impl Privacy {
     }
 }
 
-/// Whether a link may be repeated inside. It shows a name and nothing else.
+/// Whether a link may be repeated inside. It exposes only a name.
 pub(super) fn may_link(link: &Link) -> bool {
     !NO_LINKS.iter().any(|never| is_within(&link.at, Path::new(never)))
 }
 
-/// Whether what is at the top of a directory shows that it is more than an installation.
+/// Whether the top of a directory shows that it is more than an installation.
 pub(super) fn looks_private(top: &Top) -> bool {
     top.has_any(&SIGNS_OF_PRIVACY)
 }
 
-/// Whether what is at the top of a directory shows that somebody works there.
+/// Whether the top of a directory shows that it is a checkout.
 pub(super) fn looks_like_a_checkout(top: &Top) -> bool {
     top.has_any(&SIGNS_OF_A_CHECKOUT)
 }

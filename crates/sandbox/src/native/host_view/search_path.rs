@@ -1,4 +1,4 @@
-//! Follows `PATH` to the toolchains, and says what `PATH` is inside.
+//! Finds the toolchains on `PATH`, and computes `PATH` for the sandbox.
 
 use std::env;
 use std::ffi::OsStr;
@@ -9,8 +9,8 @@ use super::links::show_links_in;
 use super::plan::Plan;
 use super::system::{STANDARD_PATH, is_standard};
 
-/// Shows the toolchains on `PATH` and returns the `PATH` for inside: the directories that are visible, in their order,
-/// and then the standard ones.
+/// Shows the toolchains on `PATH` and returns the `PATH` for inside: the visible directories in their order, then the
+/// standard ones.
 pub(super) fn show_search_path(plan: &mut Plan, path: &OsStr) -> String {
     let mut inside: Vec<String> = Vec::new();
     for named in env::split_paths(path).filter(|named| named.is_absolute()) {
@@ -25,14 +25,15 @@ pub(super) fn show_search_path(plan: &mut Plan, path: &OsStr) -> String {
     inside.join(":")
 }
 
-/// Shows a directory on `PATH` with what belongs to it. Returns what to call it inside if it is visible.
+/// Shows a directory on `PATH` with its installation. Returns its name inside if it is visible.
 fn show_directory(plan: &mut Plan, named: &Path) -> Option<String> {
     let resolved = plan.tree.resolve(named)?;
     let directory = resolved.path;
     if !is_standard(&directory) && !plan.tree.is_directory(&directory) {
         return None;
     }
-    // Where people and tools put links to programs elsewhere. An installation has what its links lead to.
+    // Users and tools put links to programs elsewhere into such directories. An installation contains the targets of
+    // its links.
     let is_alone = show_installation(plan, &directory, Loose::Shown);
     if is_alone || directory.as_os_str() == "/usr/local/bin" || directory.ends_with("mise/shims") {
         show_links_in(plan, &directory);
@@ -40,7 +41,7 @@ fn show_directory(plan: &mut Plan, named: &Path) -> Option<String> {
     if !plan.shows(&directory) || !plan.show_links(&resolved.links) {
         return None;
     }
-    // A name with `..` may go through directories that are not visible.
+    // A path with `..` may go through directories that are not visible.
     let is_plain = named.components().all(|component| component != Component::ParentDir);
     let inside = if is_plain { named.components().collect() } else { directory };
     inside.into_os_string().into_string().ok()

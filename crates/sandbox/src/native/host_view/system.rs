@@ -1,15 +1,15 @@
-//! The directories in which a distribution keeps its programs and libraries.
+//! System directories: programs and libraries of the distribution.
 
 use std::path::Path;
 
 use super::plan::Plan;
 use super::tree::Found;
 
-/// All of them are public: they hold what packages brought. `/opt` is for packages as well.
+/// System directories. All are public: they hold the content of packages, `/opt` as well.
 pub(super) const SYSTEM_DIRECTORIES: [&str; 9] =
     ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store"];
 
-/// Where programs are found when `PATH` does not say.
+/// Default search path.
 pub(super) const STANDARD_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
@@ -18,15 +18,15 @@ pub(super) fn is_standard(directory: &Path) -> bool {
     STANDARD_PATH.iter().any(|standard| directory.as_os_str() == *standard)
 }
 
-/// Shows the system directories that are there.
+/// Shows the system directories that exist.
 pub(super) fn show_system_directories(plan: &mut Plan) {
     for directory in SYSTEM_DIRECTORIES {
         show_around_homes(plan, Path::new(directory));
     }
 }
 
-/// Shows a path; but where the home of the caller is in it, as in containers with `/opt/app` for a home, shows what is
-/// beside the home instead.
+/// Shows a path; if the home of the caller is in it, as in containers with `/opt/app` as home, shows the neighbours
+/// of the home instead.
 fn show_around_homes(plan: &mut Plan, path: &Path) {
     match plan.tree.link(path) {
         Found::Nothing => return,
@@ -43,8 +43,8 @@ fn show_around_homes(plan: &mut Plan, path: &Path) {
     }
 }
 
-/// On a merged-usr host `/bin` is a link to `usr/bin`, and inside it is the same link. Where it leads to a place that
-/// is not visible, what is there takes the place of the link.
+/// Shows a link. On a merged-usr host `/bin` is a link to `usr/bin`, and inside it is the same link. If its target is
+/// not visible, the target is bound at the path of the link.
 fn show_link(plan: &mut Plan, path: &Path) {
     let Some(resolved) = plan.tree.resolve(path) else { return };
     if plan.shows(&resolved.path) {

@@ -1,8 +1,8 @@
 //! Reads the file system of the host below a root.
 //!
-//! Paths are those of the host (`/usr/bin`) and only become paths below the root when the kernel is asked. Symlinks are
-//! resolved here and not by the kernel, for two reasons: an absolute link in a fabricated tree must not lead out of it,
-//! and the plan has to repeat every link on the way to a program.
+//! Paths are those of the host (`/usr/bin`) and become paths below the root only for system calls. Symlinks are
+//! resolved here and not by the kernel, for two reasons: an absolute link in a fabricated tree must not lead out of
+//! it, and the plan has to repeat every link on the way to a program.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -17,21 +17,21 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, RawDir, lstat, open, readlinkat_raw};
 use rustix::io::Errno;
 
-/// As many links as the kernel follows before it says that they are a loop.
+/// Maximum number of links in one path, as in the kernel, which then returns ELOOP.
 const MAXIMUM_LINKS: usize = 40;
-/// The files that are read have a few short lines.
+/// Maximum size of a file; those that are read have a few short lines.
 const MAXIMUM_FILE: u64 = 16 << 10;
 
-/// The files of the host.
+/// File system of the host.
 #[derive(Debug)]
 pub(super) struct HostTree {
     root: PathBuf,
-    /// Paths that are known to be no links. A call to the kernel takes a microsecond and more, and every path begins
-    /// with the same few directories.
+    /// Paths that are known not to be links. A system call takes a microsecond and more, and every path begins with the
+    /// same few directories.
     plain: RefCell<HashSet<OsString>>,
 }
 
-/// A path without symlinks, and those that were on the way to it.
+/// Path without symlinks, and the links on the way to it.
 #[derive(Debug)]
 pub(super) struct Resolved {
     pub(super) path: PathBuf,
@@ -41,38 +41,38 @@ pub(super) struct Resolved {
 /// A symlink of the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Link {
-    /// Where it is; no other link is in this path.
+    /// Path of the link; no other link is in this path.
     pub(super) at: PathBuf,
-    /// What it says, unchanged.
+    /// Text of the link, unchanged.
     pub(super) to: PathBuf,
 }
 
 impl Link {
-    /// Whether it is UTF-8: what is not could not travel to the process that makes it.
+    /// Whether the link is UTF-8; otherwise it could not be sent to the process that creates it.
     pub(super) fn can_travel(&self) -> bool {
         self.at.to_str().is_some() && self.to.to_str().is_some()
     }
 }
 
-/// Whether there is a link at a path.
+/// Result of looking for a link at a path.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// Nothing, or nothing that we may know of.
+    /// No file, or one that is not accessible.
     Nothing,
-    /// Something that is no link.
+    /// A file or directory that is not a link.
     Plain,
-    /// A link, and what it says.
+    /// A link and its text.
     Link(PathBuf),
 }
 
-/// What there is at a path, without following a link.
+/// Type and mode of a path, without following a link.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Status {
     pub(super) kind: FileType,
     pub(super) mode: u32,
 }
 
-/// The names at the top of a directory.
+/// Names at the top of a directory.
 #[derive(Debug)]
 pub(super) struct Top(Vec<(OsString, FileType)>);
 
@@ -91,7 +91,7 @@ impl HostTree {
         Self { root: root.to_path_buf(), plain: RefCell::default() }
     }
 
-    /// The path to give to the kernel.
+    /// Path for system calls.
     pub(super) fn on_host<'path>(&self, path: &'path Path) -> Cow<'path, Path> {
         if self.root.as_os_str() == "/" {
             return Cow::Borrowed(path);
@@ -116,7 +116,7 @@ impl HostTree {
         self.status(path).is_some_and(|status| status.kind == FileType::RegularFile)
     }
 
-    /// Where an absolute path leads, if there is something.
+    /// Resolves an absolute path; `None` if it does not exist.
     pub(super) fn resolve(&self, path: &Path) -> Option<Resolved> {
         if !path.is_absolute() {
             return None;
@@ -124,7 +124,7 @@ impl HostTree {
         self.resolve_in(Path::new("/"), path)
     }
 
-    /// The same for a path relative to a directory that is known to have no links in its path.
+    /// Resolves a path relative to a directory that is known to have no links in its path.
     pub(super) fn resolve_in(&self, directory: &Path, path: &Path) -> Option<Resolved> {
         let mut reached = directory.to_path_buf();
         let mut links = Vec::new();
@@ -170,9 +170,9 @@ impl HostTree {
         }
     }
 
-    /// The beginning of a small text file.
+    /// Reads the beginning of a small text file.
     pub(super) fn read(&self, path: &Path) -> Option<String> {
-        // NONBLOCK, because opening a named pipe would wait for somebody who writes to it.
+        // NONBLOCK, because opening a named pipe would wait for a writer.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = open(&*self.on_host(path), flags, Mode::empty()).ok()?;
         let mut bytes = Vec::new();
@@ -180,8 +180,8 @@ impl HostTree {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// What is in a directory, by name and kind, as far as it is wanted; nothing if it cannot be read. One call gives
-    /// the kernel's word on hundreds of names, so that it is cheaper than asking for five of them.
+    /// Lists the wanted entries of a directory by name and type; empty if it cannot be read. One system call returns
+    /// hundreds of names, so this is cheaper than five separate lookups.
     pub(super) fn list(
         &self,
         directory: &Path,
@@ -202,13 +202,13 @@ impl HostTree {
     }
 }
 
-/// Whether an entry is a link, or may be one on a file system that does not say.
+/// Whether an entry is a link, or may be one on a file system that does not report types.
 pub(super) fn may_be_link(kind: FileType) -> bool {
     matches!(kind, FileType::Symlink | FileType::Unknown)
 }
 
-/// Whether a path is a directory or something in it. Both are absolute and have neither `.` nor `..` nor a slash at the
-/// end; comparing bytes is then right, and an order of magnitude faster than `Path::starts_with`.
+/// Whether a path is a directory or below it. Both are absolute and have neither `.` nor `..` nor a trailing slash;
+/// comparing bytes is then correct, and an order of magnitude faster than `Path::starts_with`.
 pub(super) fn is_within(path: &Path, directory: &Path) -> bool {
     let (path, directory) = (path.as_os_str().as_bytes(), directory.as_os_str().as_bytes());
     directory == b"/"

@@ -1,4 +1,4 @@
-//! Puts the view together.
+//! Assembly of the view.
 
 use std::path::Path;
 
@@ -6,13 +6,13 @@ use super::Host;
 use super::etc::show_etc;
 use super::identity::write_identity;
 use super::links::show_program;
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
 use super::plan::{HostView, Plan};
 use super::search_path::show_search_path;
 use super::system::show_system_directories;
 
-/// What of the host is visible inside a sandbox by default.
+/// Default view of the host's files inside a sandbox.
 pub(crate) fn host_view(host: &Host) -> HostView {
     let mut plan = Plan::new(host);
     show_system_directories(&mut plan);
@@ -22,8 +22,8 @@ pub(crate) fn host_view(host: &Host) -> HostView {
     plan.finish(path)
 }
 
-/// What a program given by its absolute path needs beside a view, for `--python`: nothing if the view has it already,
-/// if there is no such program, or if it must not be shown. The launcher carries it out after the view.
+/// Entries that a program given by its absolute path needs beside a view, for `--python`: none if the view has it
+/// already, if there is no such program, or if it must not be shown. The launcher applies them after the view.
 pub(crate) fn toolchain_of(program: &Path, host: &Host, view: &HostView) -> Vec<Entry> {
     let mut plan = Plan::continued(host, view);
     if program.is_absolute() {

@@ -1,4 +1,4 @@
-//! Connections to programs of the sandbox, opened where they can be reached: in its network namespace.
+//! Connections to programs of the sandbox, opened in its network namespace.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -6,12 +6,12 @@ use std::os::fd::OwnedFd;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
-/// A socket that is connected, or about to be: whoever gets it waits for that, because nobody may wait here. Programs that
-/// listen on one of the two loopback addresses alone are found as well.
+/// Opens a socket that is connected or connecting: the receiver waits for the connection, because the init process
+/// must not block. Programs that listen on only one of the two loopback addresses are found as well.
 pub(super) fn open(port: u16) -> io::Result<OwnedFd> {
     match open_to(IpAddr::V4(Ipv4Addr::LOCALHOST), port) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            // What the first address said is what most people mean.
+            // The error of the IPv4 address is the one that most users expect.
             open_to(IpAddr::V6(Ipv6Addr::LOCALHOST), port).map_err(|_| error)
         }
         result => result,

@@ -1,16 +1,16 @@
-//! The way in, step by step. A step that fails ends the sandbox before anything ran in it.
+//! Set-up of a sandbox from inside, step by step. A step that fails ends the sandbox before a program ran in it.
 
 use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use menace_enter::mount::{BindAccess, pivot};
-use menace_enter::rlimits::ResourceLimits;
-use menace_enter::root::{
+use menace_isolation::mount::{BindAccess, pivot};
+use menace_isolation::rlimits::ResourceLimits;
+use menace_isolation::root::{
     Entry, Scratch, ScratchOptions, build_skeleton, mount_full_process_view, mount_host_path,
     mount_process_view, mount_terminals, mount_trust,
 };
-use menace_enter::{
+use menace_isolation::{
     Step, StepError, capabilities, landlock, loopback, name_step, seccomp, tun, user_namespace,
 };
 use menace_model::sandbox::{Access, Mount};
@@ -24,29 +24,29 @@ use crate::native::launch::HOST_NAME;
 use crate::native::launcher::STAGE;
 use crate::native::protocol::{Kind, Order};
 
-/// What the first process holds when it is inside.
+/// Resources of the init process after set-up.
 pub(super) struct Inside {
-    /// What was written.
+    /// Writable layer.
     pub(super) scratch: Scratch,
-    /// Where refused system calls arrive.
+    /// Seccomp listener that receives denied system calls.
     pub(super) refusals: Option<OwnedFd>,
-    /// The kernel's count of what this process and its reaped children read from and wrote to devices. It is opened
-    /// while this process may still look at itself.
+    /// `/proc/self/io`, the kernel's count of bytes that this process and its reaped children read from and wrote to
+    /// devices. It is opened while this process may still read its own files in `/proc`.
     pub(super) io_counts: File,
-    /// The version of Landlock that is in force; 0 without.
+    /// Landlock ABI version in force; 0 without Landlock.
     pub(super) landlock_abi: u32,
-    /// The other end of the interface.
+    /// Host's end of the interface.
     pub(super) interface: Option<OwnedFd>,
-    /// CPU time of this process when it joined its control groups, in microseconds: what it takes later is counted there.
+    /// CPU time of this process when it joined its control groups, in microseconds: later time is counted there.
     pub(super) cpu_when_joined_us: u64,
 }
 
-/// Whether the way in begins as it does for almost all sandboxes, so that this part can be gone before there is an order.
+/// Whether the first part of the set-up is the one of almost all sandboxes, so that it can be done before the order.
 pub(in crate::native) fn begins_as_usual(order: &Order) -> bool {
     order.kind == Kind::Final && order.own_skeleton.is_none() && !order.born_in_cgroup
 }
 
-/// The first part of the way in.
+/// First part of the set-up.
 pub(super) fn begin(kind: Kind, own_skeleton: Option<&[Entry]>) -> Result<(), StepError> {
     // If the launcher dies, this process dies, and with it everything in its process namespace.
     set_parent_process_death_signal(Some(Signal::KILL)).step(|| "tie this process to the launcher")?;
@@ -55,7 +55,7 @@ pub(super) fn begin(kind: Kind, own_skeleton: Option<&[Entry]>) -> Result<(), St
     loopback::bring_up()?;
     let stage = Path::new(STAGE);
     if let Some(entries) = own_skeleton {
-        // On top of the common one, which nobody can reach any more after the root has changed.
+        // On top of the common skeleton, which is unreachable after the root has changed.
         build_skeleton(stage, entries)?;
     }
     match kind {
@@ -65,13 +65,13 @@ pub(super) fn begin(kind: Kind, own_skeleton: Option<&[Entry]>) -> Result<(), St
     mount_terminals(stage)
 }
 
-/// Goes the rest of the way, after [`begin`].
+/// Second part of the set-up, after [`begin`].
 pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepError> {
     let cpu_when_joined_us = if order.born_in_cgroup { 0 } else { own_cpu_us() };
     join_cgroups(joined)?;
     let interface = order.interface.as_ref().map(tun::make).transpose()?;
     let scratch = build_root(order)?;
-    become_the_user(order)?;
+    switch_user(order)?;
     let io_counts = File::open("/proc/self/io").step(|| "open /proc/self/io")?;
     let mut inside =
         Inside { scratch, refusals: None, io_counts, landlock_abi: 0, interface, cpu_when_joined_us };
@@ -83,10 +83,10 @@ pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepErr
             inside.refusals =
                 Some(seccomp::install_with_listener(&order.asked).step(|| "filter system calls")?);
         }
-        // Whoever is restricted by Landlock cannot mount anything, as the copies of the interpreter have to.
+        // A process restricted by Landlock cannot mount, and the forks of the interpreter have to.
         Kind::Base => seccomp::install_for_zygote().step(|| "filter system calls")?,
     }
-    // Nothing in the sandbox may look into this process or at its files.
+    // No process in the sandbox may trace this process or read its files in /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "become undumpable")?;
     Ok(inside)
 }
@@ -94,7 +94,7 @@ pub(super) fn enter(order: &Order, joined: &[OwnedFd]) -> Result<Inside, StepErr
 fn join_cgroups(joined: &[OwnedFd]) -> Result<(), StepError> {
     let descriptors: Vec<_> = joined.iter().map(AsFd::as_fd).collect();
     cgroup::enter(&descriptors).step(|| "join the cgroup")?;
-    // SAFETY: the cgroup namespace is only how this process sees paths of cgroups.
+    // SAFETY: a cgroup namespace only changes how this process sees paths of cgroups.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWCGROUP) }.step(|| "create a cgroup namespace")
 }
 
@@ -106,13 +106,13 @@ fn build_root(order: &Order) -> Result<Scratch, StepError> {
         mount_trust(stage, certificate)?;
     }
     for mount in &order.mounts {
-        mount_of_the_user(stage, mount, &order.scratch)?;
+        mount_user_path(stage, mount, &order.scratch)?;
     }
     pivot(stage)?;
     Ok(scratch)
 }
 
-fn mount_of_the_user(stage: &Path, mount: &Mount, options: &ScratchOptions) -> Result<(), StepError> {
+fn mount_user_path(stage: &Path, mount: &Mount, options: &ScratchOptions) -> Result<(), StepError> {
     let access = match mount.access {
         Access::ReadOnly => BindAccess::ReadOnly,
         Access::ReadWrite => BindAccess::ReadWrite,
@@ -121,8 +121,8 @@ fn mount_of_the_user(stage: &Path, mount: &Mount, options: &ScratchOptions) -> R
     unsafe { mount_host_path(stage, &mount.source, &mount.target, access, options) }
 }
 
-/// Becomes the user that the sandbox runs as: first outside, then the only one in a user namespace.
-fn become_the_user(order: &Order) -> Result<(), StepError> {
+/// Switches to the user of the sandbox: first on the host, then as the only user of a user namespace.
+fn switch_user(order: &Order) -> Result<(), StepError> {
     let (uid, gid) = order.scratch.owner;
     if order.scratch.privileged {
         set_thread_groups(&[]).step(|| "leave all groups")?;
@@ -130,10 +130,10 @@ fn become_the_user(order: &Order) -> Result<(), StepError> {
         set_thread_res_gid(gid, gid, gid).step(|| "become an unprivileged group")?;
         let uid = Uid::from_raw(uid);
         set_thread_res_uid(uid, uid, uid).step(|| "become an unprivileged user")?;
-        // A change of user takes this back.
+        // A change of user resets this.
         set_parent_process_death_signal(Some(Signal::KILL)).step(|| "tie this process to the launcher")?;
     }
-    // The number of processes is counted per user and namespace: set before, it is that of this sandbox alone.
+    // Processes are counted per user and namespace: set before the namespace, the limit is that of this sandbox alone.
     let limits = ResourceLimits {
         open_files: order.open_files,
         processes: order.processes,

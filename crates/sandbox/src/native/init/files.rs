@@ -1,5 +1,5 @@
-//! Work on the files of the sandbox, done by a child inside it: a path in an archive, a link or a name can at worst hit
-//! the sandbox itself.
+//! Work on the files of the sandbox, done by a child inside it: a malicious path in an archive, link or name can
+//! affect only the sandbox itself.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,25 +8,25 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use menace_inside::archive::{Written, pack, remove, unpack, with_rights};
-use menace_inside::{user_files, watching};
+use menace_guest::archive::{Written, pack, remove, unpack, with_rights};
+use menace_guest::{user_files, watching};
 use serde::{Deserialize, Serialize};
 
 use crate::native::protocol::Work;
 
-/// What was written, as the layer itself shows it.
+/// Written files, as the overlay layer shows them.
 #[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Layer {
-    /// Files, links and other things that are no directories; paths inside. They may be no text, and as such would not
-    /// travel.
+    /// Files, links and other non-directories, as paths inside. They may not be UTF-8, which a `String` could not
+    /// carry.
     pub(crate) written: Vec<OsString>,
-    /// Names of the directory below that are hidden.
+    /// Names of the lower directory that are hidden.
     pub(crate) hidden: Vec<OsString>,
-    /// Directories that hide everything of the same name below.
+    /// Directories that hide the directory of the same name below.
     pub(crate) opaque: Vec<OsString>,
 }
 
-/// Does the work. The error is what the user reads.
+/// Does the work. The error text is shown to the user.
 pub(super) fn work(work: &Work, scratch: BorrowedFd, archive: OwnedFd) -> Result<(), String> {
     let result = match work {
         Work::Unpack { directory } => return unpack(directory, File::from(archive)),
@@ -44,7 +44,7 @@ pub(super) fn work(work: &Work, scratch: BorrowedFd, archive: OwnedFd) -> Result
     result.map_err(|error| error.to_string())
 }
 
-/// Tells each event with its length before it.
+/// Writes each event, preceded by its length.
 fn watch(path: &Path, listener: OwnedFd) -> io::Result<()> {
     let listener = File::from(listener);
     watching::watch(path, listener.as_fd(), |event| {
@@ -58,7 +58,7 @@ fn layer_path(scratch: BorrowedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", scratch.as_raw_fd()))
 }
 
-/// The parts of the layer and where they are seen.
+/// Parts of the layer and their paths inside.
 const PARTS: [(&str, &str); 2] = [("layer", "/workspace"), ("tmp", "/tmp")];
 
 fn pack_layer(layer: &Path, archive: OwnedFd) -> io::Result<()> {
@@ -95,13 +95,13 @@ enum Thing {
     Directory,
     /// A file or a link.
     Written,
-    /// A socket or a pipe, which no archive keeps.
+    /// A socket or a pipe, which an archive cannot hold.
     Special,
-    /// overlayfs's mark for a name that is gone.
+    /// overlayfs's mark for a deleted name.
     Whiteout,
 }
 
-/// Everything below a directory, parents first, sorted by name.
+/// All entries below a directory, parents first, sorted by name.
 fn walk(directory: &Path, inside: &Path) -> io::Result<Vec<(PathBuf, PathBuf, Thing)>> {
     with_rights(directory, || walk_readable(directory, inside))
 }
@@ -136,7 +136,7 @@ fn is_opaque(directory: &Path) -> io::Result<bool> {
     match rustix::fs::lgetxattr(directory, "user.overlay.opaque", &mut value) {
         Ok(length) => Ok(value.get(..length) == Some(b"y")),
         Err(rustix::io::Errno::NODATA | rustix::io::Errno::OPNOTSUPP) => Ok(false),
-        // A longer value is none of overlayfs's marks.
+        // A longer value is not one of overlayfs's marks.
         Err(rustix::io::Errno::RANGE) => Ok(false),
         Err(error) => Err(error.into()),
     }

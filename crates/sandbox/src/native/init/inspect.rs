@@ -1,4 +1,4 @@
-//! What the kernel says about the sandbox, read from inside: the claim of isolation is checked, not repeated.
+//! Inspection of the sandbox from inside: isolation is verified with the kernel, not assumed.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,10 +8,10 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use super::enter::Inside;
 use crate::native::protocol::Inspection;
 
-/// The kinds of namespaces, as `/proc/self/ns` names them.
+/// Kinds of namespaces, as `/proc/self/ns` names them.
 pub(crate) const NAMESPACE_KINDS: [&str; 8] = ["cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts"];
 
-/// Looks at this process.
+/// Inspects this process.
 pub(super) fn inspect(inside: &Inside) -> io::Result<Inspection> {
     let status = fs::read_to_string("/proc/self/status")?;
     let (io_read_bytes, io_write_bytes) = io_counts(&inside.io_counts)?;
@@ -19,8 +19,8 @@ pub(super) fn inspect(inside: &Inside) -> io::Result<Inspection> {
     Ok(Inspection {
         namespaces: namespaces()?,
         capabilities: capabilities(&status)?,
-        no_new_privs: number(&status, "NoNewPrivs").ok_or_else(|| unsaid("NoNewPrivs"))? == 1,
-        seccomp_mode: number(&status, "Seccomp").ok_or_else(|| unsaid("Seccomp"))?,
+        no_new_privs: number(&status, "NoNewPrivs").ok_or_else(|| missing_field("NoNewPrivs"))? == 1,
+        seccomp_mode: number(&status, "Seccomp").ok_or_else(|| missing_field("Seccomp"))?,
         landlock_abi: inside.landlock_abi,
         disk_bytes: used_bytes(inside.scratch.directory.as_fd())?,
         io_read_bytes,
@@ -32,17 +32,17 @@ pub(super) fn inspect(inside: &Inside) -> io::Result<Inspection> {
     })
 }
 
-/// The union of all five sets.
+/// Union of all five capability sets.
 fn capabilities(status: &str) -> io::Result<u64> {
     let mut all = 0;
     for field in ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"] {
         let set = value(status, field).and_then(|text| u64::from_str_radix(text, 16).ok());
-        all |= set.ok_or_else(|| unsaid(field))?;
+        all |= set.ok_or_else(|| missing_field(field))?;
     }
     Ok(all)
 }
 
-fn unsaid(field: &str) -> io::Error {
+fn missing_field(field: &str) -> io::Error {
     io::Error::other(format!("/proc/self/status has no {field}"))
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn namespaces() -> io::Result<Vec<(String, u64)>> {
     Ok(found)
 }
 
-/// User time, system time in microseconds and the largest process in bytes, of children that were reaped.
+/// User and system time in microseconds, and peak memory of the largest process in bytes, of reaped children.
 pub(super) fn children_usage() -> (u64, u64, u64) {
     usage_of(libc::RUSAGE_CHILDREN)
 }
@@ -79,7 +79,7 @@ fn usage_of(whom: libc::c_int) -> (u64, u64, u64) {
     usage_numbers(&usage)
 }
 
-/// The three numbers that we report of a `rusage`.
+/// The three reported numbers of a `rusage`.
 pub(super) fn usage_numbers(usage: &libc::rusage) -> (u64, u64, u64) {
     let microseconds = |time: libc::timeval| (time.tv_sec * 1_000_000 + time.tv_usec).cast_unsigned();
     (microseconds(usage.ru_utime), microseconds(usage.ru_stime), usage.ru_maxrss.cast_unsigned() << 10)

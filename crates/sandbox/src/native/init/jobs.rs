@@ -1,4 +1,4 @@
-//! What runs in the sandbox, as its first process knows it.
+//! Jobs of the init process: programs and file work.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,41 +13,41 @@ use super::inspect::own_cpu_us;
 use super::program::NotStarted;
 use crate::native::protocol::End;
 
-/// A child of the first process, on behalf of a request.
+/// Child of the init process that serves a request.
 pub(super) struct Job {
     pub(super) id: u64,
     pub(super) kind: JobKind,
-    /// The child: the program itself, its leader, or the one that does some work.
+    /// The child: the program itself, its leader, or a file worker.
     pub(super) child: Pid,
     /// The program, once it runs.
     pub(super) program: Option<Pid>,
-    /// Where the child writes notes.
+    /// Pipe from which the child's notes are read.
     pub(super) notes: Option<File>,
-    /// The last note that is not about the start.
+    /// Last note other than `Started`.
     pub(super) last_note: Option<Note>,
-    /// Bytes that had been read and written when it began.
+    /// Bytes read and written before the start.
     pub(super) io_before: (u64, u64),
-    /// CPU time of the first process when it began.
+    /// CPU time of the init process at the start.
     pub(super) own_cpu_before_us: u64,
-    /// When it began.
+    /// Start time.
     pub(super) began: Instant,
     /// The sandbox ends with it.
     pub(super) is_only_one: bool,
     unread: Vec<u8>,
 }
 
-/// What the child of a job is.
+/// Kind of the child of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum JobKind {
     /// The program itself.
     Alone,
     /// The leader of the program.
     Led,
-    /// A copy of the first process.
+    /// A fork of the init process.
     Work,
 }
 
-/// What the child of a job has to say. Notes are short: a pipe takes each in one piece.
+/// Message from the child of a job. Notes are short: a pipe transfers each atomically.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Note {
     Started(i32),
@@ -64,7 +64,7 @@ impl From<&NotStarted> for Note {
 }
 
 impl Note {
-    /// Takes the complete notes from the front of what was read.
+    /// Removes the complete notes from the front of the unread bytes and decodes them.
     pub(super) fn all_in(unread: &mut Vec<u8>) -> Vec<Self> {
         let mut notes = Vec::new();
         while let Some((length, rest)) = unread.split_at_checked(4) {
@@ -87,18 +87,18 @@ pub(super) fn write_note(pipe: &OwnedFd, note: &Note) -> io::Result<()> {
 }
 
 impl Job {
-    /// Forks a child for a job, which runs `body` with the pipe for its notes and then ends.
+    /// Forks a child for a job, which runs `body` with the pipe for its notes and then exits.
     pub(super) fn start(id: u64, kind: JobKind, body: impl FnOnce(&OwnedFd)) -> io::Result<Self> {
         let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
         let Some(child) = fork()? else {
             body(&write);
-            // SAFETY: _exit(2) ends the process at once. A body that returns has nothing left to say.
+            // SAFETY: _exit(2) ends the process immediately, and after the body nothing is left to report or flush.
             unsafe { libc::_exit(1) }
         };
         Ok(Self { notes: Some(File::from(read)), ..Self::of(id, kind, child) })
     }
 
-    /// The job of a program that has the sandbox for itself.
+    /// Job of a program that has the sandbox for itself.
     pub(super) fn alone(id: u64, program: Pid) -> Self {
         Self { program: Some(program), ..Self::of(id, JobKind::Alone, program) }
     }
@@ -137,7 +137,7 @@ impl Job {
         Note::all_in(&mut self.unread)
     }
 
-    /// The pipe, as long as notes can come.
+    /// Pipe of the notes, while the child holds it open.
     pub(super) fn pipe(&self) -> Option<BorrowedFd<'_>> {
         self.notes.as_ref().map(AsFd::as_fd)
     }
@@ -145,7 +145,7 @@ impl Job {
 
 /// Forks; `None` in the child.
 fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: the processes inside a sandbox that run our code have one thread.
+    // SAFETY: processes inside a sandbox that run our code are single-threaded.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         child => Ok(Pid::from_raw(child)),

@@ -1,8 +1,8 @@
-//! The process between the sandbox's first one and a program: it knows everything that the program starts.
+//! Leader: the process between the init process and a program, which knows all processes that the program starts.
 //!
-//! Sessions, process groups and parents can all be left behind by a program. A subreaper cannot: whatever loses its
-//! parent becomes the leader's child. So several programs can share a sandbox, and each can be killed with all that it
-//! started while the others go on.
+//! A program can leave its session, process group and parent. It cannot leave a subreaper: a process that loses its
+//! parent becomes the leader's child. So several programs can share a sandbox, and each can be killed with all
+//! processes that it started while the others continue.
 
 use std::fs;
 use std::io;
@@ -15,13 +15,13 @@ use super::program::Executable;
 use super::serve::{block_signals, has_children, wait_for_child};
 use crate::native::protocol::End;
 
-/// The whole life of a leader.
+/// Main function of a leader.
 pub(super) fn lead(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> ! {
     let code = match run(executable, stdio, notes) {
         Ok(()) => 0,
         Err(_) => 1,
     };
-    // SAFETY: _exit(2) ends the process at once; there is nothing to flush.
+    // SAFETY: _exit(2) ends the process immediately; there is nothing to flush.
     unsafe { libc::_exit(code) }
 }
 
@@ -37,7 +37,7 @@ fn run(executable: &Executable, stdio: &[OwnedFd], notes: &OwnedFd) -> io::Resul
     write_note(notes, &Note::Ended(end))
 }
 
-/// Waits for the end of the program; SIGTERM from the first process means to kill all that it started.
+/// Waits for the end of the program; SIGTERM from the init process means to kill all processes that it started.
 fn watch(program: Pid) -> End {
     loop {
         while let Some((pid, mut end)) = wait_for_child(None, libc::WNOHANG) {
@@ -49,7 +49,7 @@ fn watch(program: Pid) -> End {
         }
         if wait_for_signal() == libc::SIGTERM {
             kill_descendants();
-            // All of them were reaped, so what they took is counted.
+            // All of them were reaped, so their usage is counted.
             let (cpu_user_us, cpu_system_us, largest_process_bytes) = super::inspect::children_usage();
             let signal = Some(libc::SIGKILL);
             return End { signal, cpu_user_us, cpu_system_us, largest_process_bytes, ..End::default() };
@@ -69,13 +69,13 @@ fn wait_for_signal() -> i32 {
     }
 }
 
-/// Kills children until there are none. What they leave behind becomes a child of this process and is killed in the next
-/// round; a process that is about to die cannot fork any more, so the rounds come to an end.
+/// Kills children until there are none. Their orphans become children of this process and are killed in the next round;
+/// a process with a pending SIGKILL cannot fork any more, so the rounds come to an end.
 fn kill_descendants() {
     let own = rustix::process::getpid();
     loop {
         for pid in descendants_of(own) {
-            // It may have ended by itself in between.
+            // The process may have ended in between.
             drop(kill_process(pid, Signal::KILL).map_err(io::Error::from));
         }
         while wait_for_child(None, libc::WNOHANG).is_some() {}
@@ -86,7 +86,7 @@ fn kill_descendants() {
     }
 }
 
-/// Children of a process, theirs, and so on, as far as they can be seen: what hides itself is seen by its parent alone.
+/// All descendants of a process, as far as `/proc` shows them: a hidden process is visible to its parent alone.
 pub(super) fn descendants_of(pid: Pid) -> Vec<Pid> {
     let mut found = Vec::new();
     collect_descendants(pid, &mut found);
@@ -102,7 +102,7 @@ fn collect_descendants(pid: Pid, found: &mut Vec<Pid>) {
     }
 }
 
-/// Children of every thread of a process. One that is gone has none.
+/// Children of every thread of a process. A process that is gone has none.
 pub(super) fn children_of(pid: Pid) -> Vec<Pid> {
     let Ok(threads) = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid())) else { return Vec::new() };
     let mut children = Vec::new();

@@ -1,4 +1,4 @@
-//! The first process of a sandbox: it makes the sandbox around itself, then starts programs in it and reaps them.
+//! Init process of a sandbox: it sets up the sandbox around itself, then starts programs in it and reaps them.
 
 mod connections;
 mod enter;
@@ -12,6 +12,6 @@ mod serve;
 pub(super) use enter::begins_as_usual;
 pub(super) use files::Layer;
 pub(crate) use inspect::namespaces;
-pub(super) use menace_inside::terminals::resize;
+pub(super) use menace_guest::terminals::resize;
 pub(super) use program::forget_handlers;
 pub(super) use serve::{keep_only, main, spare_main};

@@ -1,4 +1,4 @@
-//! From a request to the user's program.
+//! Start of the user's program from a request.
 
 use std::ffi::{CString, NulError, c_char, c_int, c_void};
 use std::io;
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Resource, Rlimit, WaitOptions, setrlimit, waitpid};
 
 use crate::native::protocol::Program;
 
-/// What a process needs for its few calls before it is the program.
+/// Stack size of the new process for its few calls before exec.
 const STACK: usize = 64 << 10;
 
 /// A program in the form that the kernel takes.
@@ -21,14 +21,14 @@ pub(super) struct Executable {
     has_terminal: bool,
 }
 
-/// Why a program could not be started: what was tried, and what the kernel said.
+/// Failed start of a program: the attempted operation and the kernel's error.
 #[derive(Debug)]
 pub(super) struct NotStarted {
     pub(super) tried: &'static str,
     pub(super) error: io::Error,
 }
 
-/// What the new process reads and writes in the memory of its parent.
+/// Memory of the parent that the new process reads and writes.
 struct Attempt<'a> {
     executable: &'a Executable,
     stdio: &'a [OwnedFd],
@@ -39,7 +39,7 @@ struct Attempt<'a> {
 }
 
 impl Executable {
-    /// Fails for text with a zero byte, which no program can be given.
+    /// Converts a program. Fails for text with a zero byte, which cannot be passed to a program.
     pub(super) fn new(program: &Program) -> Result<Self, NulError> {
         let text = |text: &String| CString::new(text.as_bytes());
         let assignment = |(name, value): (&String, &String)| CString::new(format!("{name}={value}"));
@@ -52,8 +52,8 @@ impl Executable {
         })
     }
 
-    /// Starts the program in a new process. The process uses the memory of this one, which stands still until the kernel
-    /// has accepted the program: nothing is copied, and whether it could be started is known at once.
+    /// Starts the program in a new process. The process uses the memory of this one, which is suspended until the
+    /// kernel has accepted the program: nothing is copied, and the result of the start is known immediately.
     pub(super) fn start(&self, stdio: &[OwnedFd]) -> Result<Pid, NotStarted> {
         let mut attempt = Attempt {
             executable: self,
@@ -63,12 +63,12 @@ impl Executable {
             failure: None,
         };
         let mut stack = vec![0_u128; STACK / size_of::<u128>()];
-        // SAFETY: the end of a live and aligned allocation, from which the stack grows down. CLONE_VFORK keeps this process,
-        // and with it the stack, the attempt and errno, from being used by anybody but the child until the child has its
-        // own memory or is gone; and this process has one thread.
+        // SAFETY: the stack pointer is the end of a live and aligned allocation, from which the stack grows down.
+        // CLONE_VFORK suspends this process, so that only the child uses the stack, the attempt and errno until the
+        // child has its own memory or is gone; and this process has one thread.
         let child = unsafe {
             libc::clone(
-                become_the_program,
+                execute_program,
                 stack.as_mut_ptr().add(stack.len()).cast::<c_void>(),
                 libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
                 (&raw mut attempt).cast::<c_void>(),
@@ -80,7 +80,7 @@ impl Executable {
         match attempt.failure {
             None => Ok(child),
             Some(failure) => {
-                // It has ended, and only that is to be known of it.
+                // Reaps the child, whose status is of no interest.
                 drop(waitpid(Some(child), WaitOptions::empty()).map_err(io::Error::from));
                 Err(failure)
             }
@@ -88,15 +88,15 @@ impl Executable {
     }
 }
 
-/// The whole life of the process before it is the program.
-extern "C" fn become_the_program(attempt: *mut c_void) -> c_int {
-    // SAFETY: it is the attempt of the parent, which stands still.
+/// Entry point of the new process, until exec.
+extern "C" fn execute_program(attempt: *mut c_void) -> c_int {
+    // SAFETY: the pointer is to the attempt of the parent, which is suspended.
     let attempt = unsafe { &mut *attempt.cast::<Attempt>() };
     attempt.failure = Some(match attempt.prepare() {
         Ok(()) => NotStarted { tried: "execute", error: attempt.execute() },
         Err(failure) => failure,
     });
-    // SAFETY: _exit(2) ends the process at once, without running what its parent has to do at its own end.
+    // SAFETY: _exit(2) ends the process immediately, without running the parent's exit handlers.
     unsafe { libc::_exit(127) }
 }
 
@@ -107,7 +107,7 @@ impl Attempt<'_> {
         rustix::process::setsid().map_err(failed("start a session"))?;
         reset_signals();
         for (number, descriptor) in (0..).zip(self.stdio) {
-            // SAFETY: dup2 replaces descriptors 0 to 2 of this process, which nothing in it owns: they are /dev/null.
+            // SAFETY: dup2 replaces descriptors 0 to 2 of this process, which no code in it owns: they are /dev/null.
             if unsafe { libc::dup2(descriptor.as_raw_fd(), number) } < 0 {
                 return Err(NotStarted {
                     tried: "connect the standard streams",
@@ -116,21 +116,22 @@ impl Attempt<'_> {
             }
         }
         if self.executable.has_terminal {
-            // Of its own session, which was just begun, so that Ctrl-C and the like reach it.
-            // SAFETY: TIOCSCTTY takes a number and changes nothing in memory.
+            // Makes the terminal the controlling one of the new session, so that Ctrl-C and the like reach the program.
+            // SAFETY: TIOCSCTTY takes a number and changes no memory.
             if unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) } < 0 {
                 return Err(NotStarted { tried: "take the terminal", error: io::Error::last_os_error() });
             }
         }
-        // Before the working directory is entered: `/proc/self/fd/7` as one would hand a descriptor of ours to the program
-        // (CVE-2024-21626).
-        // SAFETY: this process uses nothing else from here on; its descriptors are copies of the parent's.
-        unsafe { menace_enter::descriptors::close_all_but(&[0, 1, 2]) }
-            .map_err(|error| NotStarted { tried: "close what the program must not have", error })?;
+        // Before the working directory is entered: `/proc/self/fd/7` as a working directory would give the program a
+        // descriptor of ours (CVE-2024-21626).
+        // SAFETY: this process uses no other descriptors from here on; its descriptors are copies of the parent's.
+        unsafe { menace_isolation::descriptors::close_all_but(&[0, 1, 2]) }
+            .map_err(|error| NotStarted { tried: "close inherited files", error })?;
         rustix::process::chdir(self.executable.directory.as_c_str())
             .map_err(failed("enter the working directory"))?;
         if let Some(seconds) = self.executable.cpu_seconds {
-            // At the first of the two the kernel sends SIGXCPU, which says why; at the second it kills who ignores it.
+            // At the soft limit the kernel sends SIGXCPU, which identifies the cause; at the hard limit it sends
+            // SIGKILL.
             let limit = Rlimit { current: Some(seconds), maximum: Some(seconds + 1) };
             setrlimit(Resource::Cpu, limit).map_err(failed("limit CPU time"))?;
         }
@@ -141,9 +142,9 @@ impl Attempt<'_> {
         let Some(program) = self.executable.arguments.first() else {
             return io::ErrorKind::InvalidInput.into();
         };
-        // execvpe looks in the PATH of the calling process, which therefore is that of the program for this call.
-        // SAFETY: the parent, whose variable this is as well, has one thread, which stands still; it finds what it had. Both
-        // arrays end with a null pointer and point to C strings that live as long as the executable.
+        // execvpe searches the PATH of the calling process, so the program's environment is installed for this call.
+        // SAFETY: the parent shares this variable, has one thread and is suspended; its value is restored on failure.
+        // Both arrays end with a null pointer and point to C strings that live as long as the executable.
         unsafe {
             let before = environ;
             environ = self.environment.as_ptr();
@@ -163,10 +164,11 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|string| string.as_ptr()).chain([ptr::null()]).collect()
 }
 
-/// Gives a program the signals as a shell would: nothing blocked, and SIGPIPE deadly, which Rust's runtime ignores.
+/// Resets signals to the state in which a shell starts a program: none blocked, and SIGPIPE, which Rust's runtime
+/// ignores, terminates.
 pub(super) fn reset_signals() {
-    // SAFETY: the set lives during the calls; changing masks and dispositions of this process, which has one thread and
-    // installs no handlers, is what is wanted.
+    // SAFETY: the set lives during the calls; this process has one thread and installs no handlers, so changing its
+    // signal mask and dispositions affects no other code.
     unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
@@ -176,12 +178,12 @@ pub(super) fn reset_signals() {
     }
 }
 
-/// Lets go of every handler and every ignored signal that the process had from which the launcher was forked. The kernel
-/// keeps signals of programs from the first process, but only those without a handler; and a handler of another process
-/// writes to descriptors that are others by now.
+/// Resets every signal handler and ignored signal that was inherited from the process that forked the launcher. The
+/// kernel protects the init process from signals of programs, but only from signals without a handler; and an inherited
+/// handler would write to descriptors that have been reused.
 pub(in crate::native) fn forget_handlers() {
     for signal in 1..=libc::SIGRTMAX() {
-        // SAFETY: no code of ours runs in a signal context. What cannot be changed, SIGKILL and SIGSTOP, has no handler.
+        // SAFETY: no code of ours runs in a signal context. SIGKILL and SIGSTOP cannot be changed and have no handler.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
 }

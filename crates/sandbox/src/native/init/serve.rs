@@ -1,11 +1,11 @@
-//! The loop of a sandbox's first process: requests in, reports out, children reaped, refused system calls counted.
+//! Main loop of the init process: reads requests, sends reports, reaps children, counts denied system calls.
 
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use menace_enter::{Step, StepError, descriptors, seccomp::Denials};
+use menace_isolation::{Step, StepError, descriptors, seccomp::Denials};
 use menace_model::sandbox::Denial;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process};
@@ -18,34 +18,34 @@ use super::jobs::{Job, JobKind, Note, write_note};
 use super::leader::{children_of, descendants_of, lead};
 use super::program::{Executable, NotStarted, reset_signals};
 use crate::native::protocol::{End, Joining, Kind, Order, Program, Report, Request, Work};
-use menace_enter::channel::{receive, send};
-use menace_inside::terminals;
+use menace_guest::terminals;
+use menace_isolation::channel::{receive, send};
 
-/// How long something that was killed may take to be gone.
+/// Time that killed processes may take to exit.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The whole life of a sandbox's first process.
+/// Main function of an init process.
 pub(in crate::native) fn main(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> ! {
     let code = match start(order, channel, joined) {
         Ok(mut init) => init.serve(channel).map_or(1, |()| 0),
         Err(()) => 1,
     };
-    // SAFETY: _exit(2) ends the process, and as it is the first one of its namespace, every other one in it.
+    // SAFETY: _exit(2) ends the process and, as it is the init of its namespace, every other process in it.
     unsafe { libc::_exit(code) }
 }
 
-/// The whole life of a first process that was made ahead: it waits for its order where the way in begins to differ.
+/// Main function of a spare init process: it waits for its order after the common part of the set-up.
 pub(in crate::native) fn spare_main(launcher: OwnedFd) -> ! {
-    // Whoever looks at the processes of the host can tell that no sandbox was left behind here.
+    // The name shows in the host's process list that this is not a stale sandbox.
     let begun = name_this_process(c"menace: spare")
-        .and_then(|()| arrive(&launcher, &[]))
+        .and_then(|()| detach_from_launcher(&launcher, &[]))
         .and_then(|()| begin(Kind::Final, None));
     let code = match receive::<Order>(&launcher) {
         Ok(Some((order, descriptors))) => {
             let mut descriptors = descriptors.into_iter();
             let served = descriptors.next().ok_or(()).and_then(|channel| {
-                let mut init = go_in(&order, &channel, descriptors.collect(), begun)?;
-                // The launcher makes the next one now.
+                let mut init = complete_set_up(&order, &channel, descriptors.collect(), begun)?;
+                // Closing the channel tells the launcher to create the next spare.
                 drop(launcher);
                 init.serve(&channel).map_err(drop)
             });
@@ -57,24 +57,25 @@ pub(in crate::native) fn spare_main(launcher: OwnedFd) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Goes in and says so. An error was reported when this returns.
+/// Sets up the sandbox and reports that it is ready. An error was reported when this returns.
 fn start(order: &Order, channel: &OwnedFd, joined: Vec<OwnedFd>) -> Result<Init, ()> {
-    let begun = arrive(channel, &joined).and_then(|()| begin(order.kind, order.own_skeleton.as_deref()));
-    go_in(order, channel, joined, begun)
+    let begun = detach_from_launcher(channel, &joined)
+        .and_then(|()| begin(order.kind, order.own_skeleton.as_deref()));
+    complete_set_up(order, channel, joined, begun)
 }
 
 fn name_this_process(name: &CStr) -> Result<(), StepError> {
     rustix::thread::set_name(name).step(|| "name a process")
 }
 
-/// Leaves behind what belongs to the launcher.
-fn arrive(channel: &OwnedFd, joined: &[OwnedFd]) -> Result<(), StepError> {
+/// Resets signals and closes the descriptors of the launcher.
+fn detach_from_launcher(channel: &OwnedFd, joined: &[OwnedFd]) -> Result<(), StepError> {
     reset_signals();
     keep_only(channel, joined).step(|| "close inherited files")
 }
 
-/// Goes the rest of the way in and says so. An error was reported when this returns.
-fn go_in(
+/// Completes the set-up and reports that the sandbox is ready. An error was reported when this returns.
+fn complete_set_up(
     order: &Order,
     channel: &OwnedFd,
     joined: Vec<OwnedFd>,
@@ -102,14 +103,14 @@ fn go_in(
             })
         }
         Err(error) => {
-            // Nobody listens if this fails too, and then nobody wants the sandbox.
+            // If the send fails too, the caller has closed the channel and does not want the sandbox.
             drop(send(channel, &Report::Failed(error), &[]));
             Err(())
         }
     }
 }
 
-/// Waits for the cgroups. A caller that could not make them closes the channel instead, and nothing is started.
+/// Waits for the cgroups. A caller that failed to create them closes the channel instead, and no program is started.
 fn receive_joined(channel: &OwnedFd) -> Result<Vec<OwnedFd>, StepError> {
     match receive::<Joining>(channel) {
         Ok(Some((Joining, joined))) => Ok(joined),
@@ -119,23 +120,23 @@ fn receive_joined(channel: &OwnedFd) -> Result<Vec<OwnedFd>, StepError> {
     .step(|| "receive the cgroups to join")
 }
 
-/// Closes what the process that was forked had open, and puts `/dev/null` where the standard streams were.
+/// Closes all other inherited descriptors and redirects the standard streams to `/dev/null`.
 pub(in crate::native) fn keep_only(channel: &OwnedFd, joined: &[OwnedFd]) -> io::Result<()> {
     let null = std::fs::File::options().read(true).write(true).open("/dev/null")?;
     for number in 0..3 {
-        // SAFETY: the standard streams of this process are owned by nothing in it.
+        // SAFETY: no code in this process owns its standard streams.
         if unsafe { libc::dup2(null.as_raw_fd(), number) } < 0 {
             return Err(io::Error::last_os_error());
         }
     }
     let mut kept = vec![0, 1, 2, channel.as_raw_fd(), null.as_raw_fd()];
     kept.extend(joined.iter().map(AsRawFd::as_raw_fd));
-    // SAFETY: everything that this process uses from here on is in the list; the rest belongs to the launcher.
+    // SAFETY: all descriptors that this process uses from here on are in the list; the rest belongs to the launcher.
     unsafe { descriptors::close_all_but(&kept) }
 }
 
-/// Closes what work with a path of the caller's does not need: a link of the sandbox's to `/proc/self/fd/7` must not
-/// lead to anything of ours. The layer has no such path and is reached by its descriptor.
+/// Closes the descriptors that work with a caller's path does not need: a symlink in the sandbox to `/proc/self/fd/7`
+/// must not lead to a file of ours. Work on the layer has no such path and reaches it by its descriptor.
 fn keep_only_for(work: &Work, notes: &OwnedFd, archive: &OwnedFd, scratch: BorrowedFd) -> io::Result<()> {
     let mut kept = vec![0, 1, 2, notes.as_raw_fd(), archive.as_raw_fd()];
     match work {
@@ -146,7 +147,7 @@ fn keep_only_for(work: &Work, notes: &OwnedFd, archive: &OwnedFd, scratch: Borro
         | Work::Files(_)
         | Work::Watch { .. } => {}
     }
-    // SAFETY: the child uses these descriptors alone from here on, and ends without closing what it inherited.
+    // SAFETY: the child uses only these descriptors from here on, and exits without closing inherited ones.
     unsafe { descriptors::close_all_but(&kept) }
 }
 
@@ -154,9 +155,9 @@ struct Init {
     inside: Inside,
     jobs: Vec<Job>,
     denials: Denials,
-    /// Everything was stopped on request, and not by a program.
+    /// All processes were stopped on request, and not by a program.
     is_stopped: bool,
-    /// The program for which the sandbox was made has ended.
+    /// The only program of the sandbox has ended.
     is_over: bool,
 }
 
@@ -178,7 +179,7 @@ impl Init {
             if ready.channel {
                 match receive::<Request>(channel)? {
                     Some((request, descriptors)) => self.handle(channel, request, descriptors)?,
-                    // The caller is gone, and the sandbox goes too.
+                    // The caller is gone, so the sandbox ends.
                     None => return Ok(()),
                 }
             }
@@ -255,7 +256,7 @@ impl Init {
             JobKind::Led => Signal::TERM,
             JobKind::Alone | JobKind::Work => Signal::KILL,
         };
-        // It may have ended in between; its end is reported anyway.
+        // The child may have ended in between; its end is reported anyway.
         drop(kill_process(job.child, signal).map_err(io::Error::from));
     }
 
@@ -322,7 +323,7 @@ impl Init {
             let code = match closed.and_then(|()| files::work(work, scratch, archive)) {
                 Ok(()) => 0,
                 Err(problem) => {
-                    drop(write_note(notes, &Note::Problem(shortened(problem))));
+                    drop(write_note(notes, &Note::Problem(shorten(problem))));
                     1
                 }
             };
@@ -332,7 +333,7 @@ impl Init {
         self.keep(channel, id, started)
     }
 
-    /// Remembers a job that was started; one that could not be is reported, because the sandbox itself goes on.
+    /// Adds a started job; a failed start is reported, because the sandbox itself continues.
     fn keep(&mut self, channel: &OwnedFd, id: u64, started: io::Result<Job>) -> io::Result<()> {
         match started {
             Ok(mut job) => {
@@ -354,7 +355,7 @@ impl Init {
         }
     }
 
-    /// Reads notes of jobs that are under way. Their ends are reported when their processes are reaped.
+    /// Reads notes of running jobs. Their ends are reported when their processes are reaped.
     fn read_notes(&mut self, channel: &OwnedFd) -> io::Result<()> {
         for job in &mut self.jobs {
             for note in job.read_notes() {
@@ -383,23 +384,23 @@ impl Init {
         Ok(())
     }
 
-    /// A program can stop whatever runs as its user. A leader that stands still keeps no time, and work that does keeps
-    /// its caller waiting for ever, so either ends; what a leader leaves behind ends with it.
+    /// Kills a stopped leader or file worker. A program can stop any process of its user; a stopped leader enforces no
+    /// timeout, and a stopped worker blocks its caller forever. The processes of a killed leader end with it.
     fn end_stopped(&self, index: usize) {
         if let Some(job) = self.jobs.get(index)
             && job.kind != JobKind::Alone
             && !self.is_stopped
         {
-            // It stands still, so it cannot have ended.
+            // A stopped process cannot have ended.
             drop(kill_process(job.child, Signal::KILL).map_err(io::Error::from));
         }
     }
 
-    /// Kills everything that belongs to no job. If it does not go, the error ends the sandbox with all that is in it.
+    /// Kills all processes that belong to no job. If they do not exit in time, the error ends the whole sandbox.
     fn end_strays(&self) -> io::Result<()> {
         let began = Instant::now();
         let jobs: Vec<Pid> = self.jobs.iter().map(|job| job.child).collect();
-        while !strays_are_gone(&jobs) {
+        while !kill_strays(&jobs) {
             if began.elapsed() > PATIENCE {
                 return Err(io::ErrorKind::TimedOut.into());
             }
@@ -409,7 +410,7 @@ impl Init {
     }
 
     fn finish(&mut self, channel: &OwnedFd, job: Job, status: End) -> io::Result<()> {
-        // A leader that was killed, by the program that it led, cannot say any more what belonged to it. And nothing
+        // A leader that was killed by its program cannot report any more which processes belonged to it. And no process
         // may outlive a program that had the sandbox for itself.
         if job.kind == JobKind::Alone || (job.kind == JobKind::Led && job.last_note.is_none()) {
             self.end_strays()?;
@@ -447,23 +448,23 @@ struct Ready {
     notes: bool,
 }
 
-/// The kernel drops descriptors of a message when this process has as many open as it may.
+/// Error for missing descriptors: the kernel drops those of a message when this process is at its limit of open files.
 fn lost_descriptors() -> io::Error {
     io::Error::from_raw_os_error(libc::EMFILE)
 }
 
-/// A problem goes through a pipe in one piece.
-fn shortened(mut problem: String) -> String {
+/// Shortens an error message, so that a pipe transfers it atomically.
+fn shorten(mut problem: String) -> String {
     let end = (0..=2000.min(problem.len())).rev().find(|&end| problem.is_char_boundary(end)).unwrap_or(0);
     problem.truncate(end);
     problem
 }
 
-/// One round of killing what belongs to none of these children; whether nothing of it is left.
-fn strays_are_gone(jobs: &[Pid]) -> bool {
+/// Kills once all processes that belong to none of these children; returns whether none is left.
+fn kill_strays(jobs: &[Pid]) -> bool {
     if jobs.is_empty() {
         // SAFETY: -1 means every process that this one may signal but itself: all others of the namespace. The kernel
-        // does that in one step, so that nothing can fork its way out of it.
+        // does that in one step, so that no process can escape by forking.
         unsafe { libc::kill(-1, libc::SIGKILL) };
         while wait_for_child(None, libc::WNOHANG).is_some() {}
         return !has_children();
@@ -472,7 +473,7 @@ fn strays_are_gone(jobs: &[Pid]) -> bool {
         children_of(rustix::process::getpid()).into_iter().filter(|child| !jobs.contains(child)).collect();
     for &stray in &strays {
         for pid in descendants_of(stray).into_iter().chain([stray]) {
-            // It may have ended by itself in between.
+            // The process may have ended in between.
             drop(kill_process(pid, Signal::KILL).map_err(io::Error::from));
         }
         wait_for_child(Some(stray), libc::WNOHANG);
@@ -480,24 +481,24 @@ fn strays_are_gone(jobs: &[Pid]) -> bool {
     strays.is_empty()
 }
 
-/// Whether this process has any children, reaped ones aside. The kernel is asked, because `/proc` may not list them.
+/// Whether this process has any unreaped children. The kernel is asked, because `/proc` may not list them.
 pub(super) fn has_children() -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     !matches!(rustix::process::waitid(WaitId::All, options), Err(rustix::io::Errno::CHILD))
 }
 
-/// Whether what was waited for is no end but a stop.
+/// Whether the wait status is a stop and not an end.
 fn is_stop(end: &End) -> bool {
     end.exit_code.is_none() && end.signal.is_none()
 }
 
-/// Waits for a child: that one, or any.
+/// Waits for the given child, or for any.
 pub(super) fn wait_for_child(child: Option<Pid>, options: libc::c_int) -> Option<(Pid, End)> {
     let selector = child.map_or(-1, Pid::as_raw_pid);
     let mut status = 0;
     // SAFETY: all zero is a valid `rusage`.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: both places live during the call.
+    // SAFETY: both variables live during the call.
     let pid = unsafe { libc::wait4(selector, &raw mut status, options, &raw mut usage) };
     let pid = Pid::from_raw(pid.max(0))?;
     let (cpu_user_us, cpu_system_us, largest_process_bytes) = usage_numbers(&usage);
@@ -537,7 +538,7 @@ fn signal_descriptor(signal: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Reads the signals that have arrived, so that the descriptor is quiet until the next one.
+/// Reads all pending signals, so that the descriptor is not readable until the next one.
 fn drain(children: &OwnedFd) {
     let mut buffer = [0; 512];
     while rustix::io::read(children, &mut buffer).is_ok_and(|length| length > 0) {}

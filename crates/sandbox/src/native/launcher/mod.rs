@@ -1,8 +1,8 @@
-//! `menace __init`: the process with one thread that makes sandboxes for a process with many.
+//! `menace __init`: the single-threaded process that clones sandboxes for a multi-threaded caller.
 //!
-//! A child that is cloned in a process with several threads may use almost nothing of what it inherits. So the caller
-//! starts itself again, once, and sends orders; each sandbox is then a fork of a small process that has prepared all
-//! that sandboxes share. It ends when its caller does, and the sandboxes end with it.
+//! A child that is cloned from a process with several threads may use almost nothing that it inherits. So the caller
+//! starts itself again, once, and sends orders; each sandbox is then a fork of a small process that has prepared the
+//! state that sandboxes share. The launcher ends with its caller, and the sandboxes end with the launcher.
 
 mod spare;
 
@@ -11,39 +11,39 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::ExitCode;
 
-use menace_enter::clone::{Forked, NAMESPACES, fork_into};
-use menace_enter::root::build_skeleton;
-use menace_enter::{Step, StepError, mount, seccomp, user_namespace};
+use menace_isolation::clone::{Forked, NAMESPACES, fork_into};
+use menace_isolation::root::build_skeleton;
+use menace_isolation::{Step, StepError, mount, seccomp, user_namespace};
 use rustix::thread::UnshareFlags;
 
 use self::spare::{Spares, Wanted};
 use super::init;
 use super::protocol::{Order, Preparation, Report};
-use menace_enter::channel::{receive, send};
+use menace_isolation::channel::{receive, send};
 
-/// Where the launcher builds what all sandboxes see. Nothing that a user wants to mount is below `/sys`, and it is there
-/// on every system.
+/// Directory where the launcher builds the root that all sandboxes share. No user mounts paths below `/sys`, and it
+/// exists on every system.
 pub(crate) const STAGE: &str = "/sys";
 
-/// The whole life of a launcher that was started as a program. Its channel is its standard input.
+/// Main function of a launcher that was started as a program. Its channel is its standard input.
 pub fn main() -> ExitCode {
     let channel = io::stdin().as_fd().try_clone_to_owned();
     match channel.and_then(|channel| serve(&channel)) {
         Ok(()) => ExitCode::SUCCESS,
-        // Whoever could be told has closed the channel.
+        // The caller, to whom the error would be reported, has closed the channel.
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-/// The whole life of a launcher that was forked: the same, without what its parent had open.
+/// Main function of a forked launcher: the same, after closing the descriptors of the parent.
 pub(super) fn forked_main(channel: &OwnedFd) -> ! {
     let served = init::keep_only(channel, &[]).and_then(|()| serve(channel));
-    // SAFETY: _exit(2) ends the process at once, without running what the parent has to do at its own end.
+    // SAFETY: _exit(2) ends the process immediately, without running the parent's exit handlers and destructors.
     unsafe { libc::_exit(i32::from(served.is_err())) }
 }
 
 fn serve(channel: &OwnedFd) -> io::Result<()> {
-    // Ctrl-C in a terminal is for the caller, who then ends us in order.
+    // Ctrl-C in a terminal is for the caller, which then ends the launcher.
     rustix::process::setsid().map(drop)?;
     init::forget_handlers();
     let Some((preparation, _)) = receive::<Preparation>(channel)? else { return Ok(()) };
@@ -55,7 +55,7 @@ fn serve(channel: &OwnedFd) -> io::Result<()> {
     forget_children();
     let mut spares = Spares::new(namespaces);
     loop {
-        // Making the next one would take the processors from the last one until it is inside.
+        // Creating the next spare earlier would compete for CPU with the last sandbox until that one is ready.
         if spares.wait_for_order(channel)? == Wanted::Spare {
             spares.refill();
             continue;
@@ -71,7 +71,7 @@ fn prepare(preparation: &Preparation) -> Result<(), StepError> {
     if !preparation.privileged {
         user_namespace::enter(0, 0)?;
     }
-    // SAFETY: this process has one thread, and no descriptor or directory of it depends on the mounts it leaves.
+    // SAFETY: this process has one thread, and none of its descriptors or directories depends on the mounts it leaves.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS) }.step(|| "create a mount namespace")?;
     mount::make_everything_private()?;
     build_skeleton(Path::new(STAGE), &preparation.skeleton)?;
@@ -79,13 +79,13 @@ fn prepare(preparation: &Preparation) -> Result<(), StepError> {
     Ok(())
 }
 
-/// The namespaces of a sandbox: one for clocks as well, where the kernel has it.
+/// Namespaces of a sandbox, including a time namespace where the kernel has it.
 fn namespaces() -> libc::c_int {
-    let has_clocks = Path::new("/proc/self/ns/time").exists();
-    if has_clocks { NAMESPACES | libc::CLONE_NEWTIME } else { NAMESPACES }
+    let has_time_namespace = Path::new("/proc/self/ns/time").exists();
+    if has_time_namespace { NAMESPACES | libc::CLONE_NEWTIME } else { NAMESPACES }
 }
 
-/// Children that end are not waited for: their reports come over their channels.
+/// Ignores SIGCHLD, so that children need not be reaped: their reports come over their channels.
 fn forget_children() {
     // SAFETY: ignoring a signal installs no handler, so no code of ours runs in a signal context.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_IGN) };
@@ -105,7 +105,7 @@ fn launch(namespaces: libc::c_int, order: &Order, descriptors: Vec<OwnedFd>) {
             send_to(&channel, &Report::Failed(failed), &[])
         }
     };
-    // A caller that has closed its end does not want the sandbox any more, whose first process notices that itself.
+    // A caller that has closed its end no longer wants the sandbox, and the init process notices that itself.
     drop(report);
 }
 

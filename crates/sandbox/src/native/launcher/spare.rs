@@ -1,33 +1,33 @@
-//! A first process that is made before anybody has ordered its sandbox.
+//! Spare init process, created before a sandbox is ordered.
 //!
-//! New namespaces take a third of the time until a sandbox is ready, and they are the same for all. While one sandbox
-//! is used, the launcher makes them for the next.
+//! Creating namespaces takes a third of the time until a sandbox is ready, and they are the same for all sandboxes.
+//! While one sandbox is used, the launcher creates them for the next.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use menace_enter::channel::{pair, send};
-use menace_enter::clone::{Forked, fork_into};
+use menace_isolation::channel::{pair, send};
+use menace_isolation::clone::{Forked, fork_into};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
 use crate::native::init;
 use crate::native::protocol::{Order, Report};
 
-/// Whoever wants one sandbox may want no other; whoever wants a second one is likely to want more.
+/// Number of orders from which a spare is created: a caller that orders a second sandbox is likely to order more.
 const WORTHWHILE_FROM: u64 = 2;
 
-/// The spare process, when there is one.
+/// Holder of the spare process, if there is one.
 pub(super) struct Spares {
     namespaces: libc::c_int,
     spare: Option<Spare>,
-    /// The channel of the last one that was used, which is closed when its sandbox is ready or gone.
+    /// Channel of the last spare that was used; closed when its sandbox is ready or gone.
     last: Option<OwnedFd>,
-    /// How many sandboxes were ordered that a spare could have become.
+    /// Number of ordered sandboxes that a spare could have become.
     ordered: u64,
 }
 
-/// What the launcher has to do next.
+/// Next action of the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wanted {
     Order,
@@ -44,7 +44,7 @@ impl Spares {
         Self { namespaces, spare: None, last: None, ordered: 0 }
     }
 
-    /// Lets the spare process become what was ordered. Without one that can, the descriptors are given back.
+    /// Sends the order to the spare process. Without a suitable spare, the descriptors are returned.
     pub(super) fn launch(&mut self, order: &Order, descriptors: Vec<OwnedFd>) -> Option<Vec<OwnedFd>> {
         if !init::begins_as_usual(order) {
             return Some(descriptors);
@@ -52,18 +52,18 @@ impl Spares {
         self.ordered += 1;
         let Some(spare) = self.spare.take() else { return Some(descriptors) };
         let borrowed: Vec<_> = descriptors.iter().map(AsFd::as_fd).collect();
-        // One that was killed cannot be told anything.
+        // The send fails if the spare was killed.
         if send(&spare.channel, order, &borrowed).is_err() {
             return Some(descriptors);
         }
         let sandbox = borrowed.first()?;
-        // A caller that has closed its end does not want the sandbox any more, whose first process notices that itself.
+        // A caller that has closed its end no longer wants the sandbox, and the init process notices that itself.
         drop(send(sandbox, &Report::Born, &[spare.handle.as_fd()]));
         self.last = Some(spare.channel);
         None
     }
 
-    /// Waits for an order, or for the moment to make a spare process.
+    /// Waits for an order, or for the time to create a spare process.
     pub(super) fn wait_for_order(&mut self, orders: &OwnedFd) -> io::Result<Wanted> {
         let is_wanted = self.spare.is_none() && self.ordered >= WORTHWHILE_FROM;
         let Some(last) = self.last.as_ref().filter(|_| is_wanted) else {
@@ -81,9 +81,9 @@ impl Spares {
         Ok(Wanted::Spare)
     }
 
-    /// Makes a spare process. If that is impossible, the next sandbox is made without, and says why if it cannot be.
+    /// Creates a spare process. If that fails, the next sandbox is created without one and reports its own error.
     pub(super) fn refill(&mut self) {
-        // Not again before the next order.
+        // No further spare before the next order.
         self.ordered = 1;
         let Ok((ours, theirs)) = pair() else { return };
         // SAFETY: the launcher has one thread.

@@ -1,11 +1,11 @@
-//! The world around one call, while it is made.
+//! Call environment of one call while it runs: its network and its fault injector.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use menace_net::Network;
+use menace_netstack::Network;
 
 use super::base::Base;
 use super::call::{RawOutcome, World};
@@ -14,31 +14,32 @@ use crate::SandboxError;
 use crate::faults::Supervisor;
 use crate::native::network::{check, make_interface};
 
-/// A network and whoever answers for system calls. Both end with it.
+/// Running network and fault injector of one call. Both end with it.
 pub(super) struct Around {
     network: Option<Network>,
     supervisor: Option<Supervisor>,
 }
 
 impl Around {
-    /// There is nothing around a call.
+    /// Environment without network and faults.
     pub(super) fn nothing() -> Self {
         Self { network: None, supervisor: None }
     }
 
-    /// Takes what the caller has handed over, in the order in which its plan names it.
+    /// Starts network and fault injector on the descriptors of the call's process, in the order of its plan.
     pub(super) fn start(
         mut handed_over: VecDeque<OwnedFd>,
         options: &ZygoteOptions,
-        world: &World,
+        environment: &World,
         base: &Base,
     ) -> Result<Self, SandboxError> {
         let mut next = || {
-            let missing = || SandboxError::Protocol("a call did not hand over its world".into());
+            let missing =
+                || SandboxError::Protocol("the call did not send the descriptors of its environment".into());
             handed_over.pop_front().ok_or_else(missing)
         };
         let network = if options.has_network {
-            let spec = world.network.clone().unwrap_or_default();
+            let spec = environment.network.clone().unwrap_or_default();
             check(&spec)?;
             let handed_over = next()?;
             let interface = if base.is_privileged() { make_interface(handed_over)? } else { handed_over };
@@ -50,19 +51,19 @@ impl Around {
         let supervisor = if options.asked.is_empty() {
             None
         } else {
-            let seed = world.network.as_ref().map_or(0, |network| network.seed);
-            // All that runs there is the interpreter; rules for calls name the files that are the call's.
-            let supervisor = Supervisor::start(next()?, &world.faults, seed, PathBuf::new());
-            Some(supervisor.map_err(SandboxError::io("start to answer for system calls"))?)
+            let seed = environment.network.as_ref().map_or(0, |network| network.seed);
+            // The interpreter is the only program there; fault rules of calls name the files of the call.
+            let supervisor = Supervisor::start(next()?, &environment.faults, seed, PathBuf::new());
+            Some(supervisor.map_err(SandboxError::io("start the fault injector of a call"))?)
         };
         Ok(Self { network, supervisor })
     }
 
-    /// Adds what was seen to what came of the call.
+    /// Adds the network report and the fault counts to the outcome.
     pub(super) fn tell(self, outcome: &mut RawOutcome) -> Result<(), SandboxError> {
         if let Some(network) = &self.network {
             outcome.network =
-                network.report().map_err(SandboxError::io("ask the network of a call what it has seen"))?;
+                network.report().map_err(SandboxError::io("read the network report of a call"))?;
         }
         if let Some(supervisor) = &self.supervisor {
             outcome.faults = supervisor.report()?;

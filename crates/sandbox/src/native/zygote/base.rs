@@ -1,14 +1,14 @@
-//! The base sandbox of a zygote: the repository read-only, the harness, and an interpreter that is ready.
+//! Base sandbox of a zygote: the repository read-only, the harness, and a ready interpreter.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use menace_enter::channel;
-use menace_enter::root::{Entry, TRUSTED};
+use menace_isolation::channel;
+use menace_isolation::root::{Entry, TRUSTED};
 use menace_model::sandbox::{ExecRequest, Limits, SandboxSpec, WORKSPACE, Workspace};
-use menace_net::Authority;
+use menace_netstack::Authority;
 use tokio::io::AsyncReadExt;
 
 use super::ZygoteOptions;
@@ -20,7 +20,7 @@ use crate::native::protocol::{Kind, Program, Request};
 use crate::native::sandbox::NativeSandbox;
 use crate::native::wire::{Answers, Socket};
 
-/// A file of the harness: its path inside and what is in it.
+/// A file of the harness: its path inside and its content.
 macro_rules! file {
     ($name:literal) => {
         (
@@ -30,10 +30,10 @@ macro_rules! file {
     };
 }
 
-/// Where the harness is inside.
+/// Directory of the harness inside the sandbox.
 const HARNESS: &str = "/menace";
 
-/// The files of the harness.
+/// Files of the harness.
 const FILES: [(&str, &str); 22] = [
     file!("__init__.py"),
     file!("batch.py"),
@@ -59,27 +59,27 @@ const FILES: [(&str, &str); 22] = [
     file!("zygote.py"),
 ];
 
-/// The library through which a call enters its sandbox.
-const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmenace_enter.so"));
-const LIBRARY_NAME: &str = "libmenace_enter.so";
+/// Shared library through which a call enters its sandbox.
+const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmenace_isolation.so"));
+const LIBRARY_NAME: &str = "libmenace_isolation.so";
 
-/// A program that makes the directory of the harness importable, and the working directory not, and starts the zygote.
+/// Python program that makes the harness importable and the working directory not, and starts the zygote.
 const START: &str = "import sys; sys.path[:] = ['/menace', *filter(None, sys.path)]; \
                      from menace_harness import zygote; \
-                     zygote.main('/menace/libmenace_enter.so', sys.argv[1:])";
+                     zygote.main('/menace/libmenace_isolation.so', sys.argv[1:])";
 
-/// Lets the loader find all functions at the start, and not in every copy again. The interpreter forgets the variable.
+/// Makes the loader resolve all symbols at start instead of in every fork. The interpreter removes the variable.
 const BIND_NOW: &str = "LD_BIND_NOW";
 
-/// Lets the library stand in front of the clock and of the random bytes. The interpreter forgets it, too.
+/// Makes the library intercept the clock and random bytes. The interpreter removes the variable, too.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// A waiting interpreter. Dropping it ends it and the calls under way.
+/// Warm interpreter in a base sandbox. Dropping it ends it and the calls under way.
 pub(super) struct Base {
     channel: Socket,
-    /// Who vouches for mocks; all calls trust it.
+    /// Certificate authority of mocks; all calls trust it.
     pub(super) authority: Arc<Authority>,
-    /// Kept, because a request that nobody listens to is forgotten.
+    /// Kept alive, because the answers of a request without a receiver are dropped.
     _answers: Answers,
     sandbox: NativeSandbox,
 }
@@ -98,21 +98,21 @@ impl Base {
         let sandbox = NativeSandbox::create_as(shared, spec(options), extras).await?;
         let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a zygote"))?;
         let channel = Socket::new(ours).map_err(SandboxError::io("watch a zygote"))?;
-        let (complaints, stderr) = std::io::pipe().map_err(SandboxError::io("open a pipe"))?;
+        let (stderr_reader, stderr) = std::io::pipe().map_err(SandboxError::io("open a pipe"))?;
         let null = std::fs::File::options()
             .write(true)
             .open("/dev/null")
             .map_err(SandboxError::io("open /dev/null"))?;
         let request = ExecRequest::default();
         let mut environment = shared.environment.of_command(&sandbox.spec, &request);
-        // Nobody but mocks ever answers a call, and to read who else is trusted takes longer than most calls.
+        // Only mocks ever answer a call, and loading the system's certificates takes longer than most calls.
         for (name, _) in TRUST {
             environment.insert(name.into(), TRUSTED.into());
         }
         environment.insert(BIND_NOW.into(), "1".into());
         environment.insert(PRELOAD.into(), Path::new(HARNESS).join(LIBRARY_NAME).display().to_string());
         environment.insert("PYTHONHASHSEED".into(), "0".into());
-        // Libraries that calculate start a thread for each core when they are imported, which no copy would have.
+        // Numeric libraries start a thread per core at import, and a fork would not have these threads.
         for library in ["OMP", "OPENBLAS", "MKL", "NUMEXPR", "VECLIB_MAXIMUM"] {
             environment.insert(format!("{library}_NUM_THREADS"), "1".into());
         }
@@ -127,33 +127,33 @@ impl Base {
         let descriptors = [theirs, OwnedFd::from(null), OwnedFd::from(stderr)];
         let answers = sandbox.ask(|job| Request::Run { job, program, once: false }, &descriptors).await?;
         drop(descriptors);
-        match channel.receive_bytes().await.map_err(SandboxError::io("hear from a zygote"))? {
+        match channel.receive_bytes().await.map_err(SandboxError::io("receive from a zygote"))? {
             Some(bytes) if bytes.starts_with(b"ready") => {
                 if bytes != b"ready" {
                     tracing::warn!(
-                        "{}: time and random bytes cannot be pinned, so calls may differ when they are repeated",
+                        "{}: time and random bytes cannot be pinned, so repeated calls may differ",
                         options.python
                     );
                 }
                 Ok(Self { channel, authority, _answers: answers, sandbox })
             }
-            _ => Err(failed_to_start(options, complaints).await),
+            _ => Err(failed_to_start(options, stderr_reader).await),
         }
     }
 
-    /// Whether we have the rights of the real root.
+    /// Whether this process runs as real root.
     pub(super) fn is_privileged(&self) -> bool {
         self.sandbox.shared.privileged
     }
 
-    /// Starts a keeper. An error means that the interpreter is dead.
+    /// Starts a slot supervisor. An error means that the interpreter is dead.
     pub(super) async fn start_keeper(&self, descriptors: &[BorrowedFd<'_>]) -> std::io::Result<()> {
         self.channel.send_bytes(b"slot", descriptors).await
     }
 }
 
 fn command(options: &ZygoteOptions) -> Vec<String> {
-    // Isolated mode would ignore the variable that makes hashes the same each time.
+    // Isolated mode (-I) would ignore PYTHONHASHSEED, which makes hashes reproducible.
     let python =
         in_workspace(options).map_or_else(|| options.python.clone(), |path| path.display().to_string());
     let start = [python.as_str(), "-s", "-c", START];
@@ -161,7 +161,7 @@ fn command(options: &ZygoteOptions) -> Vec<String> {
     start.into_iter().map(str::to_owned).chain(roots).chain(options.warm.iter().cloned()).collect()
 }
 
-/// Where an interpreter of the repository is inside.
+/// Path inside of an interpreter that belongs to the repository.
 fn in_workspace(options: &ZygoteOptions) -> Option<PathBuf> {
     let repository = std::path::absolute(&options.repository).ok()?;
     let inside = Path::new(&options.python).strip_prefix(repository).ok()?;
@@ -171,7 +171,7 @@ fn in_workspace(options: &ZygoteOptions) -> Option<PathBuf> {
 fn spec(options: &ZygoteOptions) -> SandboxSpec {
     SandboxSpec {
         workspace: Workspace::CopyOnWrite(options.repository.clone()),
-        // It holds all calls that run at once beside itself; each has limits of its own.
+        // The base sandbox holds all concurrent calls beside itself; each has limits of its own.
         limits: Limits {
             pids: Some(options.limits.effective_pids().saturating_mul(options.parallel as u64 + 1)),
             memory: None,
@@ -196,7 +196,7 @@ fn extras(shared: &Shared, options: &ZygoteOptions) -> Result<Extras, SandboxErr
     let modules: String = options.modules.iter().map(|path| format!("{WORKSPACE}/{path}\n")).collect();
     entries.push(Entry::File { target: Path::new(HARNESS).join("modules"), content: modules });
     let interpreter = Some(PathBuf::from(&options.python)).filter(|path| path.is_absolute());
-    // An environment in the repository is in the workspace; what it is made of may be somewhere else.
+    // A virtual environment in the repository is in the workspace; its base interpreter may be elsewhere.
     let interpreter = match in_workspace(options) {
         Some(_) => interpreter.and_then(|path| path.canonicalize().ok()),
         None => interpreter,
@@ -215,16 +215,16 @@ fn library_file(directory: &Path) -> std::io::Result<PathBuf> {
     Ok(path)
 }
 
-async fn failed_to_start(options: &ZygoteOptions, complaints: std::io::PipeReader) -> SandboxError {
+async fn failed_to_start(options: &ZygoteOptions, stderr_reader: std::io::PipeReader) -> SandboxError {
     let mut text = String::new();
-    let fd = OwnedFd::from(complaints);
+    let fd = OwnedFd::from(stderr_reader);
     let read = rustix::fs::fcntl_setfl(fd.as_fd(), rustix::fs::OFlags::NONBLOCK)
         .map_err(std::io::Error::from)
         .and_then(|()| tokio::net::unix::pipe::Receiver::from_owned_fd_unchecked(fd));
     if let Ok(mut pipe) = read {
-        // What it could not say is not worth waiting for.
+        // The text is only for the error message, so a failed read is ignored.
         drop(pipe.read_to_string(&mut text).await);
     }
-    let last = text.lines().last().unwrap_or("it said nothing").to_owned();
+    let last = text.lines().last().unwrap_or("no output on stderr").to_owned();
     SandboxError::Start { program: options.python.clone(), source: std::io::Error::other(last) }
 }

@@ -1,7 +1,7 @@
-//! Many calls of one module in one sandbox: the module is imported once, and every call is a copy of that process.
+//! Many calls of one module in one sandbox: the module is imported once, and every call is a fork of that process.
 //!
-//! It holds as long as a call is ordinary: it answers, ends well, and leaves nothing behind. Whatever else happens is
-//! not judged here: such a call is made again, alone in a sandbox of its own, and the calls after it in a new batch.
+//! A batch continues as long as each call is ordinary: it answers, exits with 0, and leaves nothing behind. Any other
+//! call is not judged here: it is rerun alone in a sandbox of its own, and the calls after it run in a new batch.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use super::slots::{Before, Slot};
 use crate::SandboxError;
 use crate::native::pipes::{Kept, Reading};
 
-/// What the process that holds the module says after a call.
+/// Report of the module process after a call.
 #[derive(Debug, Deserialize)]
 struct Head {
     status: i32,
@@ -29,17 +29,17 @@ struct Head {
     largest_process_bytes: u64,
 }
 
-/// What came of a call in a batch.
+/// Result of a call in a batch.
 enum Made {
-    /// It was ordinary.
+    /// An ordinary call; the batch continues.
     Ordinary(Box<RawOutcome>),
-    /// Its time was over, or it ran out of memory; the sandbox is not used again.
+    /// A timeout or out-of-memory kill; the sandbox is not used again.
     Last(Box<RawOutcome>),
-    /// Something else, which only a call alone can tell.
+    /// Any other result, which has to be judged by a rerun alone.
     Unusual,
 }
 
-/// A process that holds a module, and its sandbox.
+/// Process that has imported a module, and its sandbox.
 struct Session {
     slot: Slot,
     keeper: Keeper,
@@ -47,7 +47,7 @@ struct Session {
 }
 
 impl Zygote {
-    /// Makes calls of one module, one after the other. What came of them is in their order.
+    /// Makes calls of one module sequentially and returns their outcomes in order.
     pub async fn call_batch(
         &self,
         module: &str,
@@ -56,7 +56,7 @@ impl Zygote {
         let mut made = Vec::with_capacity(specs.len());
         let mut session: Option<Session> = None;
         while let Some(spec) = specs.get(made.len()) {
-            // A sandbox for a single call is cheaper than one for many.
+            // For a single call, a plain sandbox is cheaper than a batch session.
             if session.is_none() && specs.len() - made.len() > 1 {
                 session = self.open_session(module, spec).await?;
                 if session.is_none() {
@@ -92,18 +92,18 @@ impl Zygote {
         Ok(made)
     }
 
-    /// Imports the module in a sandbox; `None` when calls cannot share that.
+    /// Imports the module in a sandbox; `None` when calls cannot share the import.
     async fn open_session(&self, module: &str, first: &CallSpec) -> Result<Option<Session>, SandboxError> {
         let mut slot = self.take_slot().await;
-        let Some(keeper) = self.keeper(&mut slot).await? else { return Ok(None) };
-        // The time of each call is watched here; the keeper only has to end with us.
-        let Some(line) = Line::open(&keeper, Duration::from_hours(24)).await? else { return Ok(None) };
-        let mut session = Session { slot, keeper, line };
+        let Some(supervisor) = self.keeper(&mut slot).await? else { return Ok(None) };
+        // The timeout of each call is enforced here; the supervisor only has to end with the session.
+        let Some(streams) = Line::open(&supervisor, Duration::from_hours(24)).await? else { return Ok(None) };
+        let mut session = Session { slot, keeper: supervisor, line: streams };
         let request = request_of(&json!({"kind": "batch", "module": module, "of": first.request["kind"]}))?;
         let is_ready = match tokio::time::timeout(first.timeout, session.line.ask(&request)).await {
             Ok(Some(answer)) => {
                 if !answer["why_not"].is_null() {
-                    tracing::debug!("calls of {module} do not share its import: {}", answer["why_not"]);
+                    tracing::debug!("no shared import for calls of {module}: {}", answer["why_not"]);
                 }
                 answer.get("why_not").is_some_and(Value::is_null)
             }
@@ -125,10 +125,10 @@ impl Session {
         let answered =
             tokio::time::timeout(spec.timeout, self.line.converse_once(&request, output_limit)).await;
         let wall_ms = began.elapsed().as_secs_f64() * 1e3;
-        let Ok(said) = answered else {
+        let Ok(reply) = answered else {
             return Ok(Made::Last(Box::new(self.timed_out(&before, wall_ms)?)));
         };
-        let Some((head, returned, stdout, stderr)) = said else { return Ok(Made::Unusual) };
+        let Some((head, returned, stdout, stderr)) = reply else { return Ok(Made::Unusual) };
         let measured = Usage {
             cpu_user_ms: Some(head.cpu_user_us as f64 / 1e3),
             cpu_system_ms: Some(head.cpu_system_us as f64 / 1e3),
@@ -139,12 +139,12 @@ impl Session {
         };
         let (usage, oom) = self.slot.after(&before, measured)?;
         if oom && head.status == libc::SIGKILL && returned.is_none() {
-            // Of all that is in the group, the kernel took the call and left the process that holds the module.
+            // Of all processes in the group, the kernel killed the call and left the module process.
             let killed = ended(None, Some(libc::SIGKILL), wall_ms, usage, (stdout, stderr));
             return Ok(Made::Last(Box::new(RawOutcome { oom, ..killed })));
         }
         if oom || !head.clean || head.status != 0 || returned.is_none() {
-            tracing::debug!("a call is made again alone: {head:?}, out of memory: {oom}");
+            tracing::debug!("rerunning a call alone: {head:?}, out of memory: {oom}");
             return Ok(Made::Unusual);
         }
         let ordinary = ended(Some(0), None, wall_ms, usage, (stdout, stderr));
@@ -157,20 +157,20 @@ impl Session {
         Ok(RawOutcome { timed_out: true, oom, ..late })
     }
 
-    /// Lets the process end, and its place be used again.
+    /// Ends the module process and leaves the supervisor in its slot for the next call.
     async fn close(self) {
-        let Self { mut slot, keeper, line } = self;
-        drop(line);
-        if let Ok(Ok(Some(_))) = tokio::time::timeout(PATIENCE, keeper.end()).await {
-            slot.leave_keeper(keeper);
+        let Self { mut slot, keeper: supervisor, line: streams } = self;
+        drop(streams);
+        if let Ok(Ok(Some(_))) = tokio::time::timeout(PATIENCE, supervisor.end()).await {
+            slot.leave_keeper(supervisor);
         }
     }
 
-    /// Ends everything in the place.
+    /// Ends all processes in the slot.
     async fn abandon(self) {
-        let Self { slot, keeper, line } = self;
-        drop((line, keeper));
-        // What was killed still holds its memory for a moment, in the group that the next call in this place has.
+        let Self { slot, keeper: supervisor, line: streams } = self;
+        drop((streams, supervisor));
+        // A killed process holds its memory for a moment, in the group that the next call in this slot uses.
         let end = Instant::now() + PATIENCE;
         while slot.is_occupied() && Instant::now() < end {
             tokio::time::sleep(Duration::from_millis(1)).await;
@@ -178,7 +178,7 @@ impl Session {
     }
 }
 
-/// A call that ended so, and said nothing to menace.
+/// Outcome of a call with this exit and without an answer of the harness.
 fn ended(
     exit_code: Option<i32>,
     signal: Option<i32>,
@@ -204,14 +204,14 @@ fn ended(
 }
 
 impl Line {
-    /// Asks for something that only our own code answers.
+    /// Sends a request that only harness code answers.
     async fn ask(&mut self, request: &[u8]) -> Option<Value> {
         self.stream.write_all(request).await.ok()?;
         let body = self.read_part().await?;
         serde_json::from_slice(&body).ok()
     }
 
-    /// One call of many: what was said until it ended is its own. `None` when something is not as it should be.
+    /// Makes one call of a batch and collects its output until it ends. `None` when the answer is malformed.
     async fn converse_once(
         &mut self,
         request: &[u8],
@@ -247,7 +247,7 @@ impl Line {
     }
 }
 
-/// What a process that has ended left in its pipe.
+/// Reads the rest of an ended process's pipe.
 fn read_rest(from: &mut Reading, kept: &mut Kept) {
     let mut left = from.waiting();
     while let Some(bytes) = from.try_read(&mut left) {

@@ -1,4 +1,4 @@
-//! One call and what came of it.
+//! Specification and raw outcome of one call.
 
 use std::time::Duration;
 
@@ -8,39 +8,39 @@ use menace_model::sandbox::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// What the harness is asked to do in a sandbox of its own.
+/// Request to the harness, made in a sandbox of its own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallSpec {
-    /// What is asked for, as the harness understands it.
+    /// Request in the harness's format.
     pub request: Value,
-    /// How long it may take, the import included.
+    /// Timeout, including the import.
     pub timeout: Duration,
-    /// What it may use; nothing means what calls may usually use.
+    /// Resource limits; unset values mean the defaults of calls.
     pub limits: CallLimits,
-    /// What is around it. A call that does not look for it is made without, which is cheaper.
+    /// Call environment. A call that does not use it is made without, which is cheaper.
     pub world: World,
-    /// It is known to look for the world, and so is made with it at once.
+    /// The call is known to use its environment, so it is made with it from the start.
     pub needs_world: bool,
 }
 
-/// What is around a call: who answers on the network, and what goes wrong with files.
+/// Environment of a call: its network with mocks, and its file faults.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct World {
-    /// The network; without it there is none.
+    /// Network of the call; `None` means no network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkSpec>,
-    /// System calls that go wrong.
+    /// Rules for system calls that fail on purpose.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<FaultRule>,
 }
 
 impl World {
-    /// Whether there is anything around a call.
+    /// Whether the environment has neither network nor faults.
     pub fn is_empty(&self) -> bool {
         self.network.is_none() && self.faults.is_empty()
     }
 
-    /// Whether a call that was made without it looked for it.
+    /// Whether a call that was made without the environment tried to use it.
     pub(super) fn is_looked_for(&self, outcome: &RawOutcome) -> bool {
         let Some(answer) = &outcome.returned else { return false };
         let steps = answer["steps"].as_array().map_or(&[][..], Vec::as_slice);
@@ -53,7 +53,7 @@ impl World {
     }
 }
 
-/// What one call may use; what is not said is as usual.
+/// Resource limits of one call; unset values mean the defaults.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CallLimits {
     /// CPU cores, fractions allowed.
@@ -62,30 +62,30 @@ pub struct CallLimits {
     /// Memory in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<u64>,
-    /// Bytes of files that can be written.
+    /// Disk space in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disk: Option<u64>,
 }
 
-/// A call with a small share of a core leaves room for others, up to so many in its place.
-pub(super) const MOST_PLACES: usize = 4;
+/// Maximum number of calls with a small CPU share that run in place of one full call.
+pub(super) const MAXIMUM_CALLS_PER_SLOT: usize = 4;
 
 impl CallLimits {
-    /// How many calls that wait for others run where otherwise one would.
-    pub const WAITING_PLACES: usize = MOST_PLACES;
+    /// Number of I/O-bound calls that run in place of one full call.
+    pub const WAITING_PLACES: usize = MAXIMUM_CALLS_PER_SLOT;
 
-    /// How many calls with these limits run where otherwise one would. There are two places for each core, so that only
-    /// a call with less than half a core leaves room.
+    /// Number of calls with these limits that run in place of one full call. There are two slots per core, so only a
+    /// call with less than half a core leaves room for others.
     pub fn places(&self) -> usize {
-        (1..=MOST_PLACES)
+        (1..=MAXIMUM_CALLS_PER_SLOT)
             .rev()
-            .find(|places| self.cpus.is_some_and(|cpus| cpus * *places as f64 <= 0.5))
+            .find(|count| self.cpus.is_some_and(|cpus| cpus * *count as f64 <= 0.5))
             .unwrap_or(1)
     }
 }
 
 impl CallSpec {
-    /// At most ten seconds.
+    /// Call with a timeout of ten seconds, default limits and no environment.
     pub fn new(request: Value) -> Self {
         Self {
             request,
@@ -96,21 +96,21 @@ impl CallSpec {
         }
     }
 
-    /// The same with a limit on its time.
+    /// Sets the timeout.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// The same in a world.
+    /// Sets the call environment, and whether the call is known to use it.
     #[must_use]
-    pub fn world(mut self, world: World, needs_world: bool) -> Self {
-        (self.world, self.needs_world) = (world, needs_world);
+    pub fn world(mut self, environment: World, needs_environment: bool) -> Self {
+        (self.world, self.needs_world) = (environment, needs_environment);
         self
     }
 
-    /// The same with other limits.
+    /// Sets the limits.
     #[must_use]
     pub fn limits(mut self, limits: CallLimits) -> Self {
         self.limits = limits;
@@ -118,35 +118,35 @@ impl CallSpec {
     }
 }
 
-/// What came of a call, as it was seen from outside and as the harness describes it.
+/// Outcome of a call, as observed from outside and as reported by the harness.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one answer, and users read them by name")]
+#[expect(clippy::struct_excessive_bools, reason = "independent flags that users read by name")]
 pub struct RawOutcome {
-    /// What the harness says; nothing if the process ended before it could.
+    /// Answer of the harness; `None` if the process ended before it.
     pub returned: Option<Value>,
-    /// How the process ended: 0 after the harness has said everything.
+    /// Exit code of the process: 0 after a complete answer of the harness.
     pub exit_code: Option<i32>,
-    /// The signal that ended it.
+    /// Signal that ended the process.
     pub signal: Option<i32>,
-    /// It was killed because its time was over.
+    /// Killed because of its timeout.
     pub timed_out: bool,
     /// The kernel killed a process of the call because memory ran out.
     pub oom: bool,
     /// The disk was full at the end.
     pub disk_full: bool,
-    /// From the request to the end.
+    /// Wall time from the request to the end.
     pub wall_ms: f64,
-    /// What it took.
+    /// Resources that the call consumed.
     #[serde(flatten)]
     pub usage: Usage,
-    /// What it printed, up to the limit.
+    /// Standard output, up to the limit.
     pub stdout: String,
-    /// What it said, up to the limit.
+    /// Standard error, up to the limit.
     pub stderr: String,
-    /// It printed more than is kept.
+    /// Standard output or standard error exceeded the limit.
     pub truncated: bool,
-    /// What was seen on its network.
+    /// Traffic on the call's network.
     pub network: NetworkReport,
-    /// System calls that went wrong on purpose.
+    /// Counts of system calls that failed on purpose.
     pub faults: Vec<FaultCount>,
 }

@@ -1,11 +1,11 @@
-//! The zygote itself: one interpreter, one repository, many calls.
+//! Zygote: one interpreter, one repository, many calls.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use menace_enter::zygote::SlotPlan;
+use menace_isolation::zygote::SlotPlan;
 use menace_model::network::NetworkReport;
 use menace_model::sandbox::{Limits, User};
 
@@ -21,27 +21,27 @@ use crate::native::NativeBackend;
 use crate::native::backend::Shared;
 use crate::native::network::INTERFACE;
 
-/// What a zygote is for.
+/// Options of a zygote.
 #[derive(Debug, Clone)]
 pub struct ZygoteOptions {
-    /// What calls see as `/workspace`, each with a layer of its own.
+    /// Repository that calls see as `/workspace`, each with a layer of its own.
     pub repository: PathBuf,
-    /// The interpreter, looked up in the `PATH` of sandboxes.
+    /// Interpreter, looked up in the `PATH` of sandboxes.
     pub python: String,
-    /// How many calls run at once.
+    /// Number of concurrent calls.
     pub parallel: usize,
-    /// What each call may use.
+    /// Resource limits of each call.
     pub limits: Limits,
     /// Directories of the repository from which modules are imported, beside the repository itself.
     pub roots: Vec<String>,
-    /// Files of the repository that calls import, from its root: they are compiled once.
+    /// Files of the repository that calls import, relative to its root: they are compiled once.
     pub modules: Vec<String>,
-    /// Modules of the standard library that calls find imported. Each makes calls that import it cheaper by
-    /// milliseconds, and all others dearer by microseconds: a copy of the interpreter costs what it holds.
+    /// Modules of the standard library that are imported before calls. Each saves milliseconds in calls that import
+    /// it and costs microseconds in all others: a fork costs as much as the interpreter's memory.
     pub warm: Vec<String>,
-    /// Calls have an interface beside their loopback.
+    /// Calls have a network interface beside their loopback.
     pub(super) has_network: bool,
-    /// Numbers of system calls that menace is asked about.
+    /// Numbers of the system calls that the fault injector decides.
     pub(super) asked: Vec<u32>,
 }
 
@@ -50,7 +50,7 @@ impl ZygoteOptions {
         self.has_network || !self.asked.is_empty()
     }
 
-    /// For a repository, with the usual interpreter and limits.
+    /// Options for a repository with the default interpreter and limits.
     pub fn new(repository: impl Into<PathBuf>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         Self {
@@ -67,12 +67,12 @@ impl ZygoteOptions {
     }
 }
 
-/// How often a call is tried because its keeper or its interpreter died.
+/// Attempts at a call whose slot supervisor or interpreter died.
 const ATTEMPTS: u32 = 4;
-/// How much longer than its time a call may take to be reported before its interpreter is given up.
+/// Grace period after the timeout of a call, until its interpreter is given up.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a call is given is written to its process at once.
+/// Maximum size of a request, which is written to the call's process in one piece.
 const LONGEST_REQUEST: u32 = 1 << 30;
 
 /// Isolated calls of the functions of one repository.
@@ -90,7 +90,7 @@ impl Zygote {
         Self::of(&shared, interpreter, options).await
     }
 
-    /// Opens places for calls of an interpreter.
+    /// Opens call slots of an interpreter.
     pub(super) async fn of(
         shared: &Shared,
         interpreter: Arc<Interpreter>,
@@ -105,100 +105,101 @@ impl Zygote {
         Ok(zygote)
     }
 
-    /// Starts all keepers, so that the first calls need not wait for theirs.
+    /// Starts all slot supervisors, so that the first calls need not wait for theirs.
     async fn open_places(&self) -> Result<(), SandboxError> {
         let base = self.interpreter.base().await?;
         let plan = self.plan();
-        let mut places = Vec::new();
+        let mut slots = Vec::new();
         for _ in 0..self.options.parallel {
             let mut slot = self.slots.take().await;
-            if let Some(keeper) = Keeper::start(&base, &plan, slot.joined()).await? {
-                slot.leave_keeper(keeper);
+            if let Some(supervisor) = Keeper::start(&base, &plan, slot.joined()).await? {
+                slot.leave_keeper(supervisor);
             }
-            places.push(slot);
+            slots.push(slot);
         }
         Ok(())
     }
 
-    /// How often the interpreter had to be started again.
+    /// Number of restarts of the interpreter.
     pub fn restarts(&self) -> u64 {
         self.interpreter.restarts()
     }
 
-    /// Makes a call in a sandbox of its own. What the code does is an outcome, never an error.
+    /// Makes a call in a sandbox of its own. A failure of the called code is an outcome, never an error.
     pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
         let mut slot = self.slots.take().await;
         let request = request_of(&spec.request)?;
         for _ in 0..ATTEMPTS {
-            let Some(mut keeper) = self.keeper(&mut slot).await? else { continue };
-            let around = self.surround(&mut keeper, &spec.world).await?;
-            if let Some(mut outcome) = self.call_by(&keeper, &slot, spec.timeout, &request).await? {
-                around.tell(&mut outcome)?;
-                slot.leave_keeper(keeper);
+            let Some(mut supervisor) = self.keeper(&mut slot).await? else { continue };
+            let environment = self.surround(&mut supervisor, &spec.world).await?;
+            if let Some(mut outcome) = self.call_by(&supervisor, &slot, spec.timeout, &request).await? {
+                environment.tell(&mut outcome)?;
+                slot.leave_keeper(supervisor);
                 return Ok(outcome);
             }
         }
-        Err(SandboxError::Protocol(format!("a zygote died {ATTEMPTS} times in a row")))
+        Err(SandboxError::Protocol(format!("the zygote died {ATTEMPTS} times in a row")))
     }
 
-    /// Waits for a place.
+    /// Waits for a free slot.
     pub(super) async fn take_slot(&self) -> Slot {
         self.slots.take().await
     }
 
-    /// Bytes of each stream that are kept of a call.
+    /// Bytes of stdout and of stderr that are kept of a call.
     pub(super) fn output_limit(&self) -> u64 {
         self.options.limits.output
     }
 
-    /// The keeper of a place, with a caller that waits; `None` when it, or the interpreter, is dead.
+    /// Supervisor of a slot with a call process that is ready; `None` when it, or the interpreter, is dead.
     pub(super) async fn keeper(&self, slot: &mut Slot) -> Result<Option<Keeper>, SandboxError> {
-        let mut keeper = if let Some(keeper) = slot.take_keeper() {
-            keeper
+        let mut supervisor = if let Some(supervisor) = slot.take_keeper() {
+            supervisor
         } else {
             let base = self.interpreter.base().await?;
-            let Some(keeper) = Keeper::start(&base, &self.plan(), slot.joined()).await? else {
+            let Some(supervisor) = Keeper::start(&base, &self.plan(), slot.joined()).await? else {
                 self.interpreter.give_up(&base).await;
                 return Ok(None);
             };
-            keeper
+            supervisor
         };
-        match tokio::time::timeout(PATIENCE, keeper.ready()).await {
-            Ok(is_ready) => Ok(is_ready?.then_some(keeper)),
-            Err(_) => Err(SandboxError::Protocol("a sandbox for a call does not get ready".into())),
+        match tokio::time::timeout(PATIENCE, supervisor.ready()).await {
+            Ok(is_ready) => Ok(is_ready?.then_some(supervisor)),
+            Err(_) => Err(SandboxError::Protocol("timeout while waiting for the sandbox of a call".into())),
         }
     }
 
-    /// Puts the world around a caller that waits.
-    async fn surround(&self, keeper: &mut Keeper, world: &World) -> Result<Around, SandboxError> {
+    /// Starts the environment of a call whose process is ready.
+    async fn surround(&self, supervisor: &mut Keeper, environment: &World) -> Result<Around, SandboxError> {
         if !self.options.has_world() {
             return Ok(Around::nothing());
         }
         let base = self.interpreter.base().await?;
-        Around::start(keeper.handed_over(), &self.options, world, &base)
+        Around::start(supervisor.handed_over(), &self.options, environment, &base)
     }
 
-    /// Makes a call; `None` when the keeper died.
+    /// Makes a call; `None` when the slot supervisor died.
     async fn call_by(
         &self,
-        keeper: &Keeper,
+        supervisor: &Keeper,
         slot: &Slot,
         timeout: Duration,
         request: &[u8],
     ) -> Result<Option<RawOutcome>, SandboxError> {
         let before = slot.before()?;
         let began = Instant::now();
-        let Some(line) = Line::open(keeper, timeout).await? else { return Ok(None) };
+        let Some(streams) = Line::open(supervisor, timeout).await? else { return Ok(None) };
         let everything =
-            async { tokio::join!(line.converse(request, self.options.limits.output), keeper.end()) };
-        let Ok((said, end)) = tokio::time::timeout(timeout.saturating_add(PATIENCE), everything).await else {
-            return Err(SandboxError::Protocol("the keeper of a call does not answer".into()));
+            async { tokio::join!(streams.converse(request, self.options.limits.output), supervisor.end()) };
+        let Ok((reply, end)) = tokio::time::timeout(timeout.saturating_add(PATIENCE), everything).await
+        else {
+            return Err(SandboxError::Protocol("the slot supervisor does not answer".into()));
         };
         let Some(end) = end? else { return Ok(None) };
         let wall_ms = began.elapsed().as_secs_f64() * 1e3;
         let (usage, oom) = slot.after(&before, end.usage)?;
         Ok(Some(RawOutcome {
-            returned: said.returned,
+            returned: reply.returned,
             exit_code: end.exit_code.filter(|_| !end.timed_out),
             signal: end.signal.filter(|_| !end.timed_out),
             timed_out: end.timed_out,
@@ -206,9 +207,9 @@ impl Zygote {
             disk_full: end.disk_full,
             wall_ms,
             usage,
-            truncated: said.stdout.is_truncated || said.stderr.is_truncated,
-            stdout: said.stdout.text(),
-            stderr: said.stderr.text(),
+            truncated: reply.stdout.is_truncated || reply.stderr.is_truncated,
+            stdout: reply.stdout.text(),
+            stderr: reply.stderr.text(),
             network: NetworkReport::default(),
             faults: Vec::new(),
         }))
@@ -219,7 +220,7 @@ impl Zygote {
         SlotPlan {
             disk: self.options.limits.effective_disk(),
             user: (user.uid, user.gid),
-            // The keeper is one of them.
+            // The slot supervisor counts as one.
             processes: self.options.limits.effective_pids() + 1,
             open_files: self.options.limits.open_files,
             cpu_seconds: self.options.limits.cpu_time.map(|time| time.as_secs().max(1)),
@@ -230,13 +231,13 @@ impl Zygote {
     }
 }
 
-/// A message: its length, then what is called.
+/// Encodes a request: its length, then its body.
 pub(super) fn request_of(asked: &serde_json::Value) -> Result<Vec<u8>, SandboxError> {
     let body = marshal::to_bytes(asked);
     let length = u32::try_from(body.len()).ok().filter(|length| *length <= LONGEST_REQUEST);
     let length = length.ok_or_else(|| SandboxError::Refused {
-        problem: format!("the arguments of a call take {} bytes", body.len()),
-        hint: format!("{LONGEST_REQUEST} are the most; pass smaller ones"),
+        problem: format!("the arguments of the call have {} bytes", body.len()),
+        hint: format!("pass at most {LONGEST_REQUEST} bytes"),
     })?;
     Ok([&length.to_le_bytes()[..], &body].concat())
 }

@@ -1,4 +1,4 @@
-//! The interpreter that waits: one for all limits that calls have, because it is the place of a call that has them.
+//! Warm interpreter, shared by all limits of calls: limits belong to the slot of a call, not to the interpreter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use super::calls::ZygoteOptions;
 use crate::SandboxError;
 use crate::native::backend::Shared;
 
-/// A waiting interpreter that is started when it is needed, and again when it died.
+/// Warm interpreter that is started on first use and restarted when it died.
 pub(super) struct Interpreter {
     shared: Arc<Shared>,
     options: ZygoteOptions,
@@ -19,7 +19,7 @@ pub(super) struct Interpreter {
 }
 
 impl Interpreter {
-    /// Nothing is started yet. At most so many calls run at once.
+    /// Creates the handle without starting the interpreter. `parallel` is the maximum number of concurrent calls.
     pub(super) fn new(shared: &Arc<Shared>, options: &ZygoteOptions, parallel: usize) -> Arc<Self> {
         Arc::new(Self {
             shared: Arc::clone(shared),
@@ -29,7 +29,7 @@ impl Interpreter {
         })
     }
 
-    /// How often it had to be started again.
+    /// Number of restarts.
     pub(super) fn restarts(&self) -> u64 {
         self.starts.load(Ordering::Relaxed).saturating_sub(1)
     }
@@ -45,7 +45,7 @@ impl Interpreter {
         Ok(started)
     }
 
-    /// Forgets one that is dead, unless somebody else has already.
+    /// Forgets a dead interpreter, unless another call has replaced it already.
     pub(super) async fn give_up(&self, dead: &Arc<Base>) {
         let mut base = self.base.lock().await;
         if base.as_ref().is_some_and(|current| Arc::ptr_eq(current, dead)) {

@@ -1,11 +1,11 @@
-//! Our end of the channel to a keeper: the process that keeps a place for calls.
+//! Caller's end of the channel to a slot supervisor: the process that owns a slot and forks its calls.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use menace_enter::zygote::{CallStart, KeeperReport, SlotPlan};
-use menace_enter::{channel, tun};
+use menace_isolation::zygote::{CallStart, KeeperReport, SlotPlan};
+use menace_isolation::{channel, tun};
 use menace_model::sandbox::Usage;
 
 use super::base::Base;
@@ -13,14 +13,14 @@ use crate::SandboxError;
 use crate::native::handle::unsupported;
 use crate::native::wire::Socket;
 
-/// A keeper. Dropping it ends it, and the call under way.
+/// Handle of a slot supervisor. Dropping it ends the supervisor and the call under way.
 pub(super) struct Keeper {
     channel: Socket,
-    /// What the caller that waits has handed over.
+    /// Descriptors that the waiting call process has sent.
     handed_over: VecDeque<OwnedFd>,
 }
 
-/// How a call ended, as its keeper saw it.
+/// End of a call as its slot supervisor reports it.
 pub(super) struct CallEnd {
     pub(super) exit_code: Option<i32>,
     pub(super) signal: Option<i32>,
@@ -30,19 +30,20 @@ pub(super) struct CallEnd {
 }
 
 impl Keeper {
-    /// Lets the interpreter start one; `None` when the interpreter is dead.
+    /// Starts a supervisor through the interpreter; `None` when the interpreter is dead.
     pub(super) async fn start(
         base: &Base,
         plan: &SlotPlan,
         joined: &[OwnedFd],
     ) -> Result<Option<Self>, SandboxError> {
-        let (ours, theirs) = channel::pair().map_err(SandboxError::io("open a channel to a keeper"))?;
-        let channel = Socket::new(ours).map_err(SandboxError::io("watch a keeper"))?;
-        // Not every host lets everybody open the device; root can make the interface in a network of others.
+        let (ours, theirs) =
+            channel::pair().map_err(SandboxError::io("open a channel to a slot supervisor"))?;
+        let channel = Socket::new(ours).map_err(SandboxError::io("watch a slot supervisor"))?;
+        // Some hosts restrict /dev/net/tun to root; root can create the interface in another network namespace later.
         let is_made_there = plan.interface.is_some() && !base.is_privileged();
         let device = is_made_there.then(tun::find).transpose().map_err(|error| unsupported(&error))?;
         let device: Vec<_> = device.iter().map(AsFd::as_fd).collect();
-        channel.send(plan, &device).await.map_err(SandboxError::io("send the plan of calls"))?;
+        channel.send(plan, &device).await.map_err(SandboxError::io("send the slot plan"))?;
         let descriptors: Vec<_> = [&theirs].into_iter().chain(joined).map(AsFd::as_fd).collect();
         Ok(base
             .start_keeper(&descriptors)
@@ -51,7 +52,7 @@ impl Keeper {
             .then_some(Self { channel, handed_over: VecDeque::new() }))
     }
 
-    /// Waits until a caller waits for its call; false when the keeper is dead.
+    /// Waits until a process waits for its call; false when the supervisor is dead.
     pub(super) async fn ready(&mut self) -> Result<bool, SandboxError> {
         match self.hear().await? {
             None => Ok(false),
@@ -60,21 +61,21 @@ impl Keeper {
                 Ok(true)
             }
             Some((KeeperReport::Failed(error), _)) => Err(unsupported(&error)),
-            Some((KeeperReport::Ended { .. }, _)) => Err(confused()),
+            Some((KeeperReport::Ended { .. }, _)) => Err(unexpected_report()),
         }
     }
 
-    /// What the caller that waits has handed over, in the order of its plan.
+    /// Takes the descriptors that the waiting call process has sent, in the order of its plan.
     pub(super) fn handed_over(&mut self) -> VecDeque<OwnedFd> {
         std::mem::take(&mut self.handed_over)
     }
 
-    /// Starts the call; false when the keeper is dead.
+    /// Starts the call; false when the supervisor is dead.
     pub(super) async fn begin(&self, timeout: Duration, descriptors: &[BorrowedFd<'_>]) -> bool {
         self.channel.send(&CallStart { timeout }, descriptors).await.is_ok()
     }
 
-    /// Waits for the end of the call; `None` when the keeper is dead.
+    /// Waits for the end of the call; `None` when the supervisor is dead.
     pub(super) async fn end(&self) -> Result<Option<CallEnd>, SandboxError> {
         match self.hear().await? {
             None => Ok(None),
@@ -100,15 +101,15 @@ impl Keeper {
                 };
                 Ok(Some(CallEnd { exit_code, signal, timed_out, disk_full, usage }))
             }
-            Some((KeeperReport::Ready | KeeperReport::Failed(_), _)) => Err(confused()),
+            Some((KeeperReport::Ready | KeeperReport::Failed(_), _)) => Err(unexpected_report()),
         }
     }
 
     async fn hear(&self) -> Result<Option<(KeeperReport, Vec<OwnedFd>)>, SandboxError> {
-        self.channel.receive().await.map_err(SandboxError::io("hear from a keeper"))
+        self.channel.receive().await.map_err(SandboxError::io("receive from a slot supervisor"))
     }
 }
 
-fn confused() -> SandboxError {
-    SandboxError::Protocol("the keeper of a call said something out of turn".into())
+fn unexpected_report() -> SandboxError {
+    SandboxError::Protocol("unexpected report from a slot supervisor".into())
 }

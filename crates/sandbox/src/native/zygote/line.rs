@@ -1,4 +1,4 @@
-//! What connects us with one call: its stream and its output.
+//! Streams of one call: its request stream, stdout and stderr.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,17 +13,17 @@ use super::keeper::Keeper;
 use crate::SandboxError;
 use crate::native::pipes::{Kept, Reading, pipe_from_program};
 
-/// A longer result is no result.
+/// Maximum size of a result; a longer one is discarded.
 pub(super) const LONGEST_RESULT: u32 = 16 << 20;
 
-/// Our ends.
+/// Caller's ends of the streams of a call.
 pub(super) struct Line {
     pub(super) stream: UnixStream,
     pub(super) stdout: Reading,
     pub(super) stderr: Reading,
 }
 
-/// All that a call said.
+/// Answer and output of a call.
 pub(super) struct Said {
     pub(super) returned: Option<Value>,
     pub(super) stdout: Kept,
@@ -31,17 +31,17 @@ pub(super) struct Said {
 }
 
 impl Line {
-    /// Opens everything and starts the call with the other ends; `None` when the keeper is dead.
-    pub(super) async fn open(keeper: &Keeper, timeout: Duration) -> Result<Option<Self>, SandboxError> {
+    /// Opens the streams and starts the call with their other ends; `None` when the slot supervisor is dead.
+    pub(super) async fn open(supervisor: &Keeper, timeout: Duration) -> Result<Option<Self>, SandboxError> {
         let (stream, their_stream) = stream_pair().map_err(SandboxError::io("open a stream for a call"))?;
         let (stdout, their_stdout) = pipe_from_program()?;
         let (stderr, their_stderr) = pipe_from_program()?;
         let descriptors = [their_stream.as_fd(), their_stdout.as_fd(), their_stderr.as_fd()];
-        let has_begun = keeper.begin(timeout, &descriptors).await;
+        let has_begun = supervisor.begin(timeout, &descriptors).await;
         Ok(has_begun.then_some(Self { stream, stdout, stderr }))
     }
 
-    /// Sends what is called and hears everything, to the end.
+    /// Sends the request and reads the answer and all output to the end.
     pub(super) async fn converse(mut self, request: &[u8], limit: u64) -> Said {
         // The process may end without reading the request or before it has written a result.
         let sent = self.stream.write_all(request).await;
@@ -62,8 +62,8 @@ fn stream_pair() -> io::Result<(UnixStream, OwnedFd)> {
     Ok((UnixStream::from_std(ours)?, theirs))
 }
 
-/// Reads the first message. What the code under test writes after it, or instead of it, is not believed further than
-/// that: it can lie about its own result and about nothing else.
+/// Reads the first message. Later output of the code under test on this stream is ignored: the code can forge its own
+/// result and nothing else.
 async fn read_result(stream: &mut UnixStream) -> Option<Value> {
     let length = stream.read_u32_le().await.ok().filter(|length| *length <= LONGEST_RESULT)?;
     let mut body = vec![0; length as usize];

@@ -1,13 +1,13 @@
-//! Values in the format of Python's own `marshal`, which an interpreter reads without importing anything.
+//! Encoder for Python's `marshal` format, which an interpreter reads without importing anything.
 //!
-//! A copy of the interpreter that reads JSON touches, and so copies, a hundred pages more before its call begins.
+//! A fork of the interpreter that reads JSON touches, and so copies, a hundred pages more before its call begins.
 
 use serde_json::{Number, Value};
 
-/// A digit of a long number.
+/// Bits per digit of a long integer.
 const DIGIT_BITS: u32 = 15;
 
-/// Writes a value. Every version of Python 3 reads it.
+/// Encodes a value. Every version of Python 3 can decode it.
 pub(super) fn to_bytes(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     write(value, &mut bytes);
@@ -45,7 +45,7 @@ fn write_text(text: &str, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(text.as_bytes());
 }
 
-/// Whoever has more than two billion of anything was refused before.
+/// Lengths fit into 32 bits: larger requests are rejected before.
 fn write_length(length: usize, bytes: &mut Vec<u8>) {
     bytes.extend(u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn python_reads_what_was_written() {
+    fn python_decodes_every_kind_of_value() {
         let value = json!({
             "text": "ß \u{1f40d} \0",
             "": [],

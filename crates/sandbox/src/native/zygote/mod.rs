@@ -1,4 +1,4 @@
-//! Isolated Python calls in milliseconds: an interpreter that waits in a base sandbox and forks for every call.
+//! Isolated Python calls in milliseconds: a warm interpreter in a base sandbox forks for every call.
 
 mod around;
 mod base;

@@ -1,11 +1,11 @@
-//! Places for calls with different limits: some for each, opened when the first call asks for them.
+//! Pool of zygotes for calls with different limits, each started by the first call that needs it.
 
 use std::sync::Arc;
 
 use menace_model::sandbox::{Controller, Limits};
 use tokio::sync::Mutex;
 
-use super::call::{CallLimits, CallSpec, MOST_PLACES, RawOutcome, World};
+use super::call::{CallLimits, CallSpec, MAXIMUM_CALLS_PER_SLOT, RawOutcome, World};
 use super::calls::{Zygote, ZygoteOptions};
 use super::interpreter::Interpreter;
 use crate::SandboxError;
@@ -13,9 +13,10 @@ use crate::native::NativeBackend;
 use crate::native::backend::can_have_networks;
 use crate::native::cgroup::Availability;
 
-/// Memory of a call when nobody says otherwise.
+/// Default memory limit of a call.
 const MEMORY: u64 = 512 << 20;
-/// Kinds of places that are open at once. A run goes through its presets in order, so an older one is not asked for again soon.
+/// Maximum number of running zygotes. A run goes through its presets in order, so an older one is rarely needed again
+/// soon.
 const MOST_ZYGOTES: usize = 4;
 
 /// Isolated calls of the functions of one repository, each with its own limits.
@@ -24,11 +25,11 @@ pub struct Zygotes {
     options: ZygoteOptions,
     interpreter: Arc<Interpreter>,
     has_networks: bool,
-    /// The one that was asked last is the last.
+    /// In order of use, most recent last.
     started: Mutex<Vec<(Kind, Arc<Zygote>)>>,
 }
 
-/// What places of one kind have in common.
+/// Properties that all slots of one zygote share.
 #[derive(Debug, Clone, PartialEq)]
 struct Kind {
     limits: CallLimits,
@@ -47,16 +48,16 @@ impl Kind {
     }
 }
 
-fn without_world(spec: &CallSpec) -> CallSpec {
+fn without_environment(spec: &CallSpec) -> CallSpec {
     CallSpec { world: World::default(), ..spec.clone() }
 }
 
 impl Zygotes {
-    /// Nothing is started before the first call.
+    /// Creates the pool. No interpreter is started before the first call.
     pub fn new(backend: NativeBackend, options: ZygoteOptions) -> Self {
-        // Those that were put away may still have calls under way.
-        let most_calls = options.parallel * (MOST_PLACES + MOST_ZYGOTES);
-        let interpreter = Interpreter::new(&backend.shared(), &options, most_calls);
+        // Evicted zygotes may still have calls under way.
+        let maximum_calls = options.parallel * (MAXIMUM_CALLS_PER_SLOT + MOST_ZYGOTES);
+        let interpreter = Interpreter::new(&backend.shared(), &options, maximum_calls);
         let has_networks = can_have_networks();
         if !has_networks {
             tracing::warn!(
@@ -66,18 +67,19 @@ impl Zygotes {
         Self { backend, options, interpreter, has_networks, started: Mutex::default() }
     }
 
-    /// Makes a call in a sandbox of its own, under its limits. What the code does is an outcome, never an error.
+    /// Makes a call in a sandbox of its own, under its limits. A failure of the called code is an outcome, never an
+    /// error.
     pub async fn call(&self, spec: &CallSpec) -> Result<RawOutcome, SandboxError> {
         let spec = &self.possible(spec);
         if spec.needs_world && !spec.world.is_empty() {
             return self.call_in_world(spec).await;
         }
-        let outcome = self.zygote(Kind::plain(spec)).await?.call(&without_world(spec)).await?;
+        let outcome = self.zygote(Kind::plain(spec)).await?.call(&without_environment(spec)).await?;
         if spec.world.is_looked_for(&outcome) { self.call_in_world(spec).await } else { Ok(outcome) }
     }
 
-    /// Where nobody may make interfaces, calls have no network: nothing happens to packets that are never sent, and
-    /// whoever judges the call sees that.
+    /// Removes the network from a spec where interfaces cannot be created: no fault fires on packets that are never
+    /// sent, and the classification of the call shows that.
     fn possible(&self, spec: &CallSpec) -> CallSpec {
         let mut spec = spec.clone();
         if spec.world.network.is_some() && !self.has_networks {
@@ -99,7 +101,7 @@ impl Zygotes {
         let specs: Vec<CallSpec> = specs.iter().map(|spec| self.possible(spec)).collect();
         let Some(first) = specs.first() else { return Ok(Vec::new()) };
         let is_plain = |spec: &&CallSpec| !spec.needs_world || spec.world.is_empty();
-        let plain: Vec<CallSpec> = specs.iter().filter(is_plain).map(without_world).collect();
+        let plain: Vec<CallSpec> = specs.iter().filter(is_plain).map(without_environment).collect();
         let made = self.zygote(Kind::plain(first)).await?.call_batch(module, &plain).await?;
         let mut made = made.into_iter();
         let mut outcomes = Vec::with_capacity(specs.len());
@@ -107,28 +109,28 @@ impl Zygotes {
             let outcome = if is_plain(&spec) { made.next() } else { None };
             outcomes.push(match outcome {
                 Some(outcome) if !spec.world.is_looked_for(&outcome) => outcome,
-                // A world is one call's: nothing in it is shared.
+                // A call environment belongs to one call and is never shared.
                 _ => self.call_in_world(spec).await?,
             });
         }
         Ok(outcomes)
     }
 
-    /// How many calls run at once.
+    /// Number of concurrent calls.
     pub fn parallel(&self) -> usize {
         self.options.parallel
     }
 
     async fn zygote(&self, kind: Kind) -> Result<Arc<Zygote>, SandboxError> {
         let mut started = self.started.lock().await;
-        if let Some(place) = started.iter().position(|(of, _)| *of == kind) {
-            let found = started.remove(place);
+        if let Some(position) = started.iter().position(|(of, _)| *of == kind) {
+            let found = started.remove(position);
             let zygote = Arc::clone(&found.1);
             started.push(found);
             return Ok(zygote);
         }
         if started.len() == MOST_ZYGOTES {
-            // Calls that are still under way in it hold it until they end.
+            // Calls that are still under way keep the evicted zygote alive until they end.
             started.remove(0);
         }
         let (shared, interpreter) = (self.backend.shared(), Arc::clone(&self.interpreter));
@@ -139,21 +141,21 @@ impl Zygotes {
 
     fn with(&self, kind: &Kind) -> ZygoteOptions {
         let limits = kind.limits;
-        let usual = &self.options.limits;
-        // Whoever wants all of it has to be waited for, so a call has less than a sandbox, where the host can keep that.
+        let defaults = &self.options.limits;
+        // Filling all memory takes long, so a call has a lower limit than a sandbox, where the host can enforce it.
         let shared = self.backend.shared();
-        let keeper = shared.hierarchies.availability(Controller::Memory);
-        let is_kept = matches!(keeper, Availability::Available { .. });
-        let memory = limits.memory.or(usual.memory).or_else(|| is_kept.then_some(MEMORY));
-        // Files live in memory, so where that is small the usual disk would leave nothing of it.
-        let usual_disk = usual.disk.map(|disk| memory.map_or(disk, |memory| disk.min(memory / 2)));
-        let places = if kind.has_network { CallLimits::WAITING_PLACES } else { limits.places() };
-        let parallel = self.options.parallel * places;
+        let availability = shared.hierarchies.availability(Controller::Memory);
+        let is_enforced = matches!(availability, Availability::Available { .. });
+        let memory = limits.memory.or(defaults.memory).or_else(|| is_enforced.then_some(MEMORY));
+        // Files live in memory, so with little memory the default disk would use up all of it.
+        let default_disk = defaults.disk.map(|disk| memory.map_or(disk, |memory| disk.min(memory / 2)));
+        let calls_per_slot = if kind.has_network { CallLimits::WAITING_PLACES } else { limits.places() };
+        let parallel = self.options.parallel * calls_per_slot;
         let limits = Limits {
-            cpus: limits.cpus.or(usual.cpus),
+            cpus: limits.cpus.or(defaults.cpus),
             memory,
-            disk: limits.disk.or(usual_disk),
-            ..usual.clone()
+            disk: limits.disk.or(default_disk),
+            ..defaults.clone()
         };
         ZygoteOptions {
             parallel,

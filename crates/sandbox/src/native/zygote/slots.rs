@@ -1,4 +1,4 @@
-//! Places for calls: as many as may run at once, each with a control group that is used again and again.
+//! Call slots: one per concurrent call, each with a control group that is reused.
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
@@ -13,29 +13,30 @@ use crate::native::backend::Shared;
 use crate::native::cgroup::Group;
 use crate::native::{cpu_time, limits};
 
-/// All places of a zygote.
+/// All slots of a zygote.
 pub(super) struct Slots {
     free: Arc<Mutex<VecDeque<Place>>>,
     permits: Arc<Semaphore>,
-    /// Memory of each process, where no group limits that of all.
+    /// Memory limit of each process, where no group limits that of all.
     pub(super) data_bytes: Option<u64>,
 }
 
-/// A place that a call has.
+/// Slot that a call holds. Dropping it returns its resources.
 pub(super) struct Slot {
     place: Option<Place>,
     free: Arc<Mutex<VecDeque<Place>>>,
     _permit: OwnedSemaphorePermit,
 }
 
+/// Resources of a slot.
 struct Place {
     group: Option<Group>,
     joined: Vec<OwnedFd>,
-    /// Who keeps the place; nobody before the first call, and after a call that was given up.
+    /// Supervisor of the slot; `None` before the first call and after an abandoned call.
     keeper: Option<Keeper>,
 }
 
-/// Counters of a place before a call.
+/// Counters of a slot before a call.
 pub(super) struct Before {
     usage: Usage,
     oom_kills: u64,
@@ -49,7 +50,7 @@ impl Slots {
         id: &str,
     ) -> Result<Self, SandboxError> {
         let kept = limits::keep(limits, &shared.hierarchies);
-        let mut places = VecDeque::new();
+        let mut free = VecDeque::new();
         for number in 0..parallel {
             let id = format!("{id}-{number}");
             let group = if kept.needs_group() {
@@ -58,42 +59,42 @@ impl Slots {
                 None
             };
             let joined = group.as_ref().map_or(Ok(Vec::new()), Group::late_join_descriptors)?;
-            places.push_back(Place { group, joined, keeper: None });
+            free.push_back(Place { group, joined, keeper: None });
         }
         Ok(Self {
-            free: Arc::new(Mutex::new(places)),
+            free: Arc::new(Mutex::new(free)),
             permits: Arc::new(Semaphore::new(parallel)),
             data_bytes: kept.data_bytes,
         })
     }
 
-    /// Waits for a place, and takes the one that has been free for longest: its next caller is most likely inside.
+    /// Waits for a slot and takes the one that has been free for longest: its next call process is most likely ready.
     pub(super) async fn take(&self) -> Slot {
         let permit = Arc::clone(&self.permits).acquire_owned().await.expect("the semaphore is never closed");
-        let place = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        Slot { place, free: Arc::clone(&self.free), _permit: permit }
+        let resources = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        Slot { place: resources, free: Arc::clone(&self.free), _permit: permit }
     }
 }
 
 impl Slot {
-    /// Files through which the call joins.
+    /// Files through which the call joins the slot's groups.
     pub(super) fn joined(&self) -> &[OwnedFd] {
-        self.place.as_ref().map_or(&[], |place| &place.joined)
+        self.place.as_ref().map_or(&[], |resources| &resources.joined)
     }
 
-    /// Whoever keeps the place. A call that is given up does not give the keeper back, and so ends it.
+    /// Takes the slot's supervisor. An abandoned call does not return it, which ends the supervisor.
     pub(super) fn take_keeper(&mut self) -> Option<Keeper> {
         self.place.as_mut()?.keeper.take()
     }
 
-    /// Leaves the keeper to the next call.
-    pub(super) fn leave_keeper(&mut self, keeper: Keeper) {
-        if let Some(place) = &mut self.place {
-            place.keeper = Some(keeper);
+    /// Returns the supervisor for the next call.
+    pub(super) fn leave_keeper(&mut self, supervisor: Keeper) {
+        if let Some(resources) = &mut self.place {
+            resources.keeper = Some(supervisor);
         }
     }
 
-    /// Whether a process is in the group of the place, as far as the group counts them.
+    /// Whether a process is in the group of the slot, as far as the group counts them.
     pub(super) fn is_occupied(&self) -> bool {
         self.group().and_then(|group| group.pids_now().ok().flatten()).is_some_and(|count| count > 0)
     }
@@ -102,14 +103,14 @@ impl Slot {
         self.place.as_ref()?.group.as_ref()
     }
 
-    /// Looks before the call.
+    /// Reads the counters before the call.
     pub(super) fn before(&self) -> Result<Before, SandboxError> {
         let Some(group) = self.group() else { return Ok(Before { usage: Usage::default(), oom_kills: 0 }) };
         group.reset_peak()?;
         Ok(Before { usage: group.usage()?, oom_kills: group.oom_kills()?.unwrap_or(0) })
     }
 
-    /// What the call took as far as the group counted it, and whether memory ran out.
+    /// Resources that the call consumed, as far as the group counted them, and whether memory ran out.
     pub(super) fn after(&self, before: &Before, measured: Usage) -> Result<(Usage, bool), SandboxError> {
         let Some(group) = self.group() else { return Ok((measured, false)) };
         let now = group.usage()?;

@@ -1,4 +1,4 @@
-//! Puts edits into files.
+//! Applies edits to files.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use super::names;
 use super::place::{Place, Views, Wanted, find, moved};
 use super::text::{Splice, Text};
 
-/// Files with their new text, and how literally the edits were taken.
+/// Changed files, and the tolerances that were needed to apply the edits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Applied {
-    /// The files that are different now, all of their text.
+    /// New text of each changed file.
     pub files: BTreeMap<String, String>,
-    /// What had to be overlooked, one line each. Empty if everything was exactly as quoted.
+    /// Tolerated differences, one line each. Empty if every edit matched exactly.
     pub audit: Vec<String>,
 }
 
 impl Applied {
-    /// Writes down what is not yet written down.
+    /// Adds notes, without duplicates.
     fn note(&mut self, notes: impl IntoIterator<Item = String>) {
         for note in notes {
             if !self.audit.contains(&note) {
@@ -28,7 +28,7 @@ impl Applied {
     }
 }
 
-/// Applies edits to the files that are known. All of them are about the files as they are now.
+/// Applies edits to the known files. All edits refer to the original text of the files.
 pub fn apply(edits: &[Edit], files: &BTreeMap<String, String>) -> Result<Applied, EditError> {
     let mut applied = Applied::default();
     let mut by_file: BTreeMap<&str, Vec<&Edit>> = BTreeMap::new();
@@ -54,7 +54,7 @@ fn change(before: &str, edits: &[&Edit], applied: &mut Applied) -> Result<String
     let text = Text::new(before);
     let views = Views::new(&text);
     let mut splices = Vec::new();
-    // How much later than it says the edit before was: the next one probably is as well.
+    // Offset of the previous edit from its stated line; the next one probably has the same.
     let mut drift = 0;
     for (at, edit) in edits.iter().enumerate() {
         refuse_invisible(edit, before)?;
@@ -72,7 +72,7 @@ fn change(before: &str, edits: &[&Edit], applied: &mut Applied) -> Result<String
         let wanted = Wanted { label: &edit.label, lines: &lines, near, context: edit.change.context() };
         let place = find(&wanted, &views)?;
         if let Some(said) = said {
-            // A line beyond the largest number is no place in any file.
+            // Line numbers of an answer can be arbitrarily large, hence the saturating arithmetic.
             drift = signed(place.start).saturating_sub(signed(said.saturating_add(place.left_out.0)));
             applied.note(offset(&edit.label, drift));
         }
@@ -94,7 +94,7 @@ fn offset(label: &str, lines: isize) -> Option<String> {
     (lines != 0).then(|| format!("{label} was found {} {unit} {word}", lines.abs()))
 }
 
-/// The runs of lines that are removed and added, each with where it is in the file.
+/// Runs of removed and added lines, with their positions in the file.
 fn splices_of(lines: &[Line], place: &Place, edit: usize) -> Vec<Splice> {
     let (first, last) = place.left_out;
     let mut splices: Vec<Splice> = Vec::new();
@@ -138,12 +138,13 @@ fn refuse_overlaps(splices: &[Splice], edits: &[&Edit]) -> Result<(), EditError>
     }
 }
 
-/// A whole file as a change of the lines that differ. Models like to leave out what they would repeat.
+/// Converts a whole file to a change of the lines that differ. Files with elided parts are refused, because models tend to
+/// leave out unchanged code.
 fn whole(label: &str, lines: &[String], text: &Text<'_>) -> Result<Vec<Line>, EditError> {
     let is_elision = |line: &&String| {
         let comment = line.trim().strip_prefix('#').map(str::trim_start).unwrap_or_default();
         let is_left_out = ["...", "…", "rest of the", "existing code", "(unchanged", "unchanged"];
-        // An ellipsis alone is a statement, but hardly one of a module.
+        // A lone ellipsis is a valid statement, but unlikely at module level.
         let is_said = line.as_str() == "..." || is_left_out.iter().any(|words| comment.starts_with(words));
         is_said && !text.lines.contains(&line.as_str())
     };
@@ -157,7 +158,7 @@ fn whole(label: &str, lines: &[String], text: &Text<'_>) -> Result<Vec<Line>, Ed
     Ok(replaced(&text.lines, &new))
 }
 
-/// Text that runs in another direction than it seems to, and characters that were lost on the way.
+/// Refuses added bidirectional controls, invisible characters and replacement characters.
 fn refuse_invisible(edit: &Edit, before: &str) -> Result<(), EditError> {
     let added: Vec<&str> = match &edit.change {
         Change::Hunk { lines, .. } | Change::Search(lines) => {

@@ -1,18 +1,18 @@
-//! Search blocks: what is there between `<<<<<<< SEARCH` and `=======`, what replaces it after that.
+//! Search blocks: the existing lines between `<<<<<<< SEARCH` and `=======`, then their replacement.
 
 use super::edit::{Change, Edit, replaced};
 use super::error::EditError;
 use super::fence::path_in;
 use super::read::{Reader, shown};
 
-/// A line that is part of a search block and not of a file.
+/// A marker line of a search block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Marker<'a> {
-    /// A block begins. Some write the name of the file after it.
+    /// Start of a block. Some models write the file name after it.
     Head { length: usize, path: Option<&'a str> },
-    /// A block ends.
+    /// End of a block.
     Tail,
-    /// Looks like one and is none, such as what Git leaves of a merge.
+    /// A similar line that is not a marker, such as a conflict marker of Git.
     Other,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Marker<'a> {
             let path = Some(path.trim()).filter(|path| !path.is_empty());
             return Some(Self::Head { length, path });
         }
-        // Quotes of quotes in mails also begin with several `>`.
+        // Nested quotes in mails also begin with several `>`.
         let (_, rest) = run_of(line, '>')?;
         match rest {
             "REPLACE" => Some(Self::Tail),
@@ -33,7 +33,7 @@ impl<'a> Marker<'a> {
     }
 }
 
-/// From five to nine times the same character, and what follows it.
+/// Run of five to nine equal characters: its length, and the rest of the line.
 fn run_of(line: &str, mark: char) -> Option<(usize, &str)> {
     let rest = line.trim_start_matches(mark);
     let length = line.len() - rest.len();
@@ -64,7 +64,7 @@ impl<'a> Reader<'a> {
         self.push(Edit { path, label, change: Change::Search(lines), notes: Vec::new() })
     }
 
-    /// The lines up to the end of a block. Fences in it are text of the file.
+    /// Lines up to the end of a block. Fences in a block are text of the file.
     fn until_tail(&mut self, label: &str) -> Result<Vec<&'a str>, EditError> {
         let mut lines = Vec::new();
         loop {
@@ -83,8 +83,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where what is searched ends. Headings of reStructuredText are underlined with the same character, so of
-/// several the one counts that is as long as the beginning of the block.
+/// Index of the divider. Headings of reStructuredText are underlined with the same character, so of
+/// several candidates the one with the length of the start marker counts.
 fn divider(lines: &[&str], length: usize) -> Result<usize, usize> {
     let run = |line: &str| run_of(line, '=').filter(|(_, rest)| rest.is_empty()).map(|(length, _)| length);
     let found: Vec<(usize, usize)> =
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_dividers_the_one_of_the_right_length_counts() {
+    fn among_several_dividers_the_length_of_the_marker_decides() {
         assert_eq!(divider(&["a", "=======", "b"], 7), Ok(1));
         assert_eq!(divider(&["a", "=====", "b"], 7), Ok(1));
         assert_eq!(divider(&["Title", "=====", "=======", "b"], 7), Ok(2));

@@ -1,15 +1,15 @@
-//! Unified diffs, as models write them: the signs of lines are right, the counts of lines often are not.
+//! Unified diffs as models write them: line prefixes are reliable, line counts often are not.
 
 use super::edit::{Change, Edit, Line};
 use super::error::EditError;
 use super::names::stripped;
 use super::read::{Reader, shown};
 
-/// What a hunk says about itself.
+/// Line number and counts in the header of a hunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Header {
     line: Option<usize>,
-    /// How many lines there are before and after the change.
+    /// Number of lines before and after the change.
     counts: Option<(i64, i64)>,
 }
 
@@ -31,18 +31,18 @@ fn range(text: &str) -> Option<(usize, i64)> {
     Some((line.parse().ok()?, i64::from(count.parse::<u32>().ok()?)))
 }
 
-/// Why a hunk has no more lines.
+/// Reason why the lines of a hunk end.
 enum End {
-    /// The answer is over.
+    /// The answer ended.
     Answer,
-    /// A fence is closed, or another hunk or file begins.
+    /// A fence was closed, or another hunk or file starts.
     Clear,
-    /// Something else is there, perhaps after an empty line.
+    /// A line that cannot belong to a hunk, possibly after an empty line.
     Prose { after_empty: bool },
 }
 
 impl Reader<'_> {
-    /// Whether a line and the next name the file of a diff. A removed line may begin with `-- ` as well.
+    /// Whether a line and the next one name the file of a diff. A removed line may begin with `-- ` as well.
     pub(super) fn is_header(&self, at: usize) -> bool {
         let named = |at: usize, sign: &str| {
             let name = self.line(at).and_then(|line| line.strip_prefix(sign));
@@ -51,7 +51,7 @@ impl Reader<'_> {
         named(at, "--- ") && named(at + 1, "+++ ")
     }
 
-    /// `--- a/cart.py` and `+++ b/cart.py`.
+    /// Reads `--- a/cart.py` and `+++ b/cart.py`.
     pub(super) fn header(&mut self) -> Result<(), EditError> {
         let name = |at: usize| self.line(at).map_or("", |line| file_name(&line[4..])).to_owned();
         let (old, new) = (name(self.at), name(self.at + 1));
@@ -65,7 +65,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `diff --git a/cart.py b/cart.py`, and what Git says about files apart from their text.
+    /// Reads `diff --git a/cart.py b/cart.py` and Git's extended header lines.
     pub(super) fn git_header(&mut self) -> Result<(), EditError> {
         self.end_section()?;
         let names = self.line(self.at).unwrap_or_default().trim_start_matches("diff --git ");
@@ -118,7 +118,7 @@ impl Reader<'_> {
         self.push(Edit { path, label, change, notes })
     }
 
-    /// Takes lines as long as they can be lines of a hunk.
+    /// Reads lines as long as they can belong to a hunk.
     fn body(&mut self, body: &mut Body) -> End {
         loop {
             let Some(line) = self.line(self.at) else { return End::Answer };
@@ -150,11 +150,11 @@ impl Reader<'_> {
             || line.starts_with("Index: ")
             || self.fence.is_some_and(|fence| fence.is_closed_by(line))
             || (self.is_header(self.at) && (is_over || third.starts_with("@@")))
-            // What `git format-patch` signs with.
+            // Signature separator of `git format-patch`.
             || (line.trim_end() == "--" && body.left == Some((0, 0)))
     }
 
-    /// Half a hunk may remove something and not add what should replace it.
+    /// Refuses an incomplete hunk, which could remove lines without adding their replacement.
     fn refuse_half(&self, label: &str, body: &Body, end: &End) -> Result<(), EditError> {
         let is_short = body.left.is_some_and(|(old, new)| old > 0 || new > 0);
         match end {
@@ -172,7 +172,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether there are lines that may belong to the hunk before the next one begins.
+    /// Whether lines before the next hunk may still belong to this one.
     fn has_signs_ahead(&self) -> bool {
         let ahead = (self.at..).map_while(|at| Some((at, self.line(at)?)));
         ahead
@@ -181,12 +181,12 @@ impl Reader<'_> {
     }
 }
 
-/// The lines of a hunk so far.
+/// Lines of a hunk read so far.
 struct Body {
     lines: Vec<Line>,
-    /// Empty lines that may belong to it: many lose the space that such lines begin with.
+    /// Pending empty lines that may belong to the hunk: models often drop the leading space of empty context lines.
     empty: usize,
-    /// How many lines there should still be.
+    /// Remaining lines according to the header.
     left: Option<(i64, i64)>,
 }
 
@@ -230,7 +230,7 @@ fn notes(label: &str, header: Header, lines: &[Line]) -> Vec<String> {
     }
 }
 
-/// A name without a time after it and quotes around it.
+/// File name without timestamp and quotes.
 fn file_name(text: &str) -> &str {
     text.split('\t').next().unwrap_or_default().trim().trim_matches('"')
 }
@@ -246,7 +246,7 @@ fn same_file(old: &str, new: &str) -> Result<String, EditError> {
     }
 }
 
-/// The words by which Git's remarks are known.
+/// Keyword of one of Git's extended header lines, or an empty string.
 fn first_words(line: &str) -> &str {
     let known = [
         "index",

@@ -1,40 +1,40 @@
-//! What an answer wants to be different in one place.
+//! Edits of an answer, each of one location in a file.
 
 /// One hunk of a diff, one search block, or one whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     /// The file, as the answer names it.
     pub path: String,
-    /// What the edit is called in messages, such as `hunk 2 of cart.py`.
+    /// Name of the edit in messages, such as `hunk 2 of cart.py`.
     pub label: String,
-    /// What is to be different.
+    /// The change.
     pub change: Change,
-    /// What had to be overlooked to read it.
+    /// Tolerated defects of its format.
     pub notes: Vec<String>,
 }
 
-/// What is to be different.
+/// A change of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Lines, some of which are only there to show the place.
+    /// A hunk, including context lines.
     Hunk {
-        /// Where the first of them is said to be, counted from 1.
+        /// Stated number of its first line, counted from 1.
         line: Option<usize>,
-        /// The lines, with those around them.
+        /// Changed lines and context lines.
         lines: Vec<Line>,
     },
-    /// Lines, all of which were said to be there. What both sides begin and end with is kept.
+    /// A search block, all of whose old lines must exist. Common lines at its start and end are kept.
     Search(Vec<Line>),
-    /// The file, all of it.
+    /// The whole text of the file.
     Whole(Vec<String>),
 }
 
-/// Which lines only show the place, so that the file may have others there.
+/// Kind of lines that are context only and may differ from the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Context {
-    /// Those around a change.
+    /// Lines around a change.
     Around,
-    /// Empty ones around a change: the rest was quoted as what is there.
+    /// Empty lines around a change: all others were quoted as existing lines.
     Empty,
 }
 
@@ -47,19 +47,19 @@ impl Change {
     }
 }
 
-/// A line without its ending.
+/// A line without its line ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Line {
-    /// It is there and stays.
+    /// Existing line that stays.
     Keep(String),
-    /// It is there and goes.
+    /// Existing line that is removed.
     Remove(String),
-    /// It comes.
+    /// New line.
     Add(String),
 }
 
 impl Line {
-    /// Its text, if the file should have it now.
+    /// Text, if the line is in the old file.
     pub(super) fn before(&self) -> Option<&str> {
         match self {
             Self::Keep(text) | Self::Remove(text) => Some(text),
@@ -67,7 +67,7 @@ impl Line {
         }
     }
 
-    /// Its text, if the file should have it afterwards.
+    /// Text, if the line is in the new file.
     pub(super) fn after(&self) -> Option<&str> {
         match self {
             Self::Keep(text) | Self::Add(text) => Some(text),
@@ -75,12 +75,12 @@ impl Line {
         }
     }
 
-    /// Whether it stays.
+    /// Whether the line stays.
     pub(super) fn is_kept(&self) -> bool {
         matches!(self, Self::Keep(_))
     }
 
-    /// Whether it is there only so that the place is found.
+    /// Whether the line is context only.
     pub(super) fn shows_the_place(&self, context: Context) -> bool {
         match (self, context) {
             (Self::Keep(_), Context::Around) => true,
@@ -90,7 +90,7 @@ impl Line {
     }
 }
 
-/// Some lines in the place of others. What both begin and end with stays as the file has it.
+/// Replacement of lines by others. Common lines at the start and the end are kept.
 pub(super) fn replaced(old: &[&str], new: &[&str]) -> Vec<Line> {
     let shorter = old.len().min(new.len());
     let first = (0..shorter).take_while(|at| old[*at] == new[*at]).count();
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_both_have_at_the_ends_is_kept() {
+    fn common_lines_at_the_ends_are_kept() {
         let lines = replaced(&["a", "b", "c"], &["a", "x", "y", "c"]);
         let text = |text: &str| text.to_owned();
         assert_eq!(

@@ -19,7 +19,7 @@ fn applied(answer: &str, known: &BTreeMap<String, String>) -> Result<Applied, Ed
     apply(&read(answer)?, known)
 }
 
-/// The answer makes `expect` of `before`, and says that it overlooked `audit`.
+/// Asserts that the answer turns `before` into `expect` with the notes `audit`.
 fn check(answer: &str, before: &str, expect: &str, audit: &[&str]) {
     let found = applied(answer, &files(&[("cart.py", before), ("shop/money.py", "cent = 1\n")]));
     let found = found.unwrap_or_else(|error| panic!("{error}\n{answer}"));
@@ -38,7 +38,7 @@ fn diff(hunk: &str) -> String {
 }
 
 #[test]
-fn diffs_are_read_however_they_are_wrapped() {
+fn diffs_are_read_in_any_wrapping() {
     let plain = diff(HUNK);
     let cases = [
         plain.clone(),
@@ -67,7 +67,7 @@ fn diffs_are_read_however_they_are_wrapped() {
 }
 
 #[test]
-fn blocks_are_read_however_they_are_wrapped() {
+fn blocks_are_read_in_any_wrapping() {
     let cases = [
         format!("cart.py\n{BLOCK}"),
         format!("cart.py\n```python\n{BLOCK}```\n"),
@@ -105,7 +105,7 @@ fn several_edits_of_several_files() {
 }
 
 #[test]
-fn every_tolerance_is_written_down() {
+fn every_tolerance_is_noted() {
     let spaced = CART.replace("All of it.\"\"\"\n", "All of it.\"\"\"   \n");
     let kept = GUARDED.replace("All of it.\"\"\"\n", "All of it.\"\"\"   \n");
     check(
@@ -170,7 +170,7 @@ fn every_tolerance_is_written_down() {
 }
 
 #[test]
-fn a_name_is_completed_and_that_is_said() {
+fn a_partial_file_name_is_completed_and_noted() {
     let known = files(&[("shop/cart.py", CART), ("shop/money.py", "cent = 1\n")]);
     let found = applied(&diff(HUNK), &known).unwrap();
     assert_eq!(found.files, files(&[("shop/cart.py", GUARDED)]));
@@ -188,7 +188,7 @@ fn the_file_keeps_its_line_ends_and_its_last_line() {
 }
 
 #[test]
-fn a_whole_file_is_taken_if_it_is_whole() {
+fn a_whole_file_is_accepted_only_if_it_is_complete() {
     let fence = |text: &str| format!("```python path=cart.py\n{text}```\n");
     check(&fence(GUARDED), CART, GUARDED, &[]);
     check(&fence(GUARDED), &CART.replace('\n', "\r\n"), &GUARDED.replace('\n', "\r\n"), &[]);
@@ -205,19 +205,19 @@ fn a_whole_file_is_taken_if_it_is_whole() {
 }
 
 #[test]
-fn what_could_be_elsewhere_is_refused() {
+fn ambiguous_edits_are_refused() {
     let twice = "x = 1\ny = 2\nx = 1\n";
     let block = "cart.py\n<<<<<<< SEARCH\nx = 1\n=======\nx = 3\n>>>>>>> REPLACE\n";
     refused(block, twice, "block 1 of cart.py is in the file more than once: lines 1, 3");
     refused(&diff("@@ -2 +2 @@\n-x = 1\n+x = 3\n"), twice, "more than once");
     check(&diff("@@ -3 +3 @@\n-x = 1\n+x = 3\n"), twice, "x = 1\ny = 2\nx = 3\n", &[]);
     refused(&diff("@@ -2,0 +3 @@\n+x = 3\n"), twice, "quotes no line of the file");
-    // Without its first line the hunk could be in both places, and a number of a line does not help then.
+    // Without its first line the hunk matches both locations, and a line number does not decide then.
     refused(&diff("@@ -1,2 +1,2 @@\n other\n-x = 1\n+x = 3\n"), twice, "more than once");
 }
 
 #[test]
-fn what_is_removed_was_quoted() {
+fn edits_that_quote_other_lines_are_refused() {
     refused(
         &diff("@@ -1,3 +1,2 @@\n a\n-b\n c\n"),
         "a\nB\nc\n",
@@ -226,14 +226,14 @@ fn what_is_removed_was_quoted() {
     let block = "cart.py\n<<<<<<< SEARCH\nreturn totals\n=======\nreturn 0\n>>>>>>> REPLACE\n";
     refused(block, "x = 1\nreturn total\n", "line 2 is \"return total\", not \"return totals\"");
     refused(block, "x = 1\n", "nothing is like \"return totals\"");
-    // Only hunks have lines that just show the place: a search is all there, or it is not.
+    // Only hunks have context lines: a search block must match completely.
     let more = "cart.py\n<<<<<<< SEARCH\na\nb\n=======\nb\n>>>>>>> REPLACE\n";
     refused(more, "z\na\n", "the file ends before \"b\"");
     refused(&diff("@@ -1,2 +1 @@\n-a\n-b\n+c\n"), "z\na\n", "the file ends before \"b\"");
 }
 
 #[test]
-fn two_edits_of_one_place_are_refused() {
+fn overlapping_edits_are_refused() {
     let text = "a\nb\nc\n";
     let one = "@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n";
     refused(
@@ -248,7 +248,7 @@ fn two_edits_of_one_place_are_refused() {
 }
 
 #[test]
-fn lines_that_look_like_headers_are_lines() {
+fn lines_that_look_like_headers_are_read_as_lines() {
     check(&diff("@@ -1,3 +1,3 @@\n a\n--- old\n+++ new\n b\n"), "a\n-- old\nb\n", "a\n++ new\nb\n", &[]);
     let markdown = "cart.py\n<<<<<<< SEARCH\n```\n=======\n```python\n>>>>>>> REPLACE\n";
     check(markdown, "a\n```\nb\n", "a\n```python\nb\n", &[]);
@@ -274,7 +274,7 @@ fn empty_lines_may_have_lost_their_space() {
 }
 
 #[test]
-fn much_rubbish_takes_little_time() {
+fn large_garbage_is_refused_quickly() {
     let fill = |unit: &str| unit.repeat(2_097_000 / unit.len());
     let same = "x\n".repeat(200_000);
     let known = files(&[("cart.py", &same)]);
@@ -301,7 +301,7 @@ fn much_rubbish_takes_little_time() {
     for answer in answers {
         let start = Instant::now();
         let found = applied(&answer, &known);
-        let error = found.expect_err("rubbish is refused");
+        let error = found.expect_err("garbage is refused");
         assert!(!matches!(error, EditError::TooLong { .. }), "it is read: {:?}", answer.get(..60));
         // Two million lines in quadratic time are hours; without optimisation it was at most five seconds.
         assert!(start.elapsed() < Duration::from_secs(30), "{:?}: {:?}", answer.get(..60), start.elapsed());
@@ -309,7 +309,7 @@ fn much_rubbish_takes_little_time() {
 }
 
 #[test]
-fn more_edits_than_anybody_reviews_are_refused() {
+fn more_than_200_edits_are_refused() {
     let blocks = |count: usize| -> String {
         (0..count)
             .map(|at| format!("cart.py\n<<<<<<< SEARCH\nv{at} = 0\n=======\nv{at} = 1\n>>>>>>> REPLACE\n"))
@@ -340,7 +340,7 @@ proptest! {
     }
 
     #[test]
-    fn a_diff_applies_further_down_and_says_so(
+    fn a_diff_applies_at_an_offset_and_notes_it(
         count in 5_usize..60,
         changed in prop::collection::btree_map(0_usize..60, 0_u8..3, 1..6),
         above in 1_usize..30,

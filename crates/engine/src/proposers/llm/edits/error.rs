@@ -1,231 +1,233 @@
-//! What can be wrong with an answer, in words from which whoever wrote it can correct it.
+//! Errors in an answer, worded so that the model can correct it.
 
-/// Why an answer is not a change.
+/// Error in an answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// Nobody edits a file by so much.
+    /// The answer is too long.
     #[error("the answer has {bytes} bytes, more than {limit}\nhint: quote only the lines that change")]
     TooLong {
-        /// What it has.
+        /// Length of the answer.
         bytes: usize,
-        /// What is read.
+        /// Maximum length.
         limit: usize,
     },
-    /// Too many places.
-    #[error("the answer has more than {limit} edits\nhint: change fewer places at once")]
+    /// The answer has too many edits.
+    #[error("the answer has more than {limit} edits\nhint: make fewer edits")]
     TooMany {
-        /// What is read.
+        /// Maximum number of edits.
         limit: usize,
     },
-    /// It thought and then stopped.
-    #[error("the answer is only reasoning: <think> is never closed\nhint: think less, and then answer")]
+    /// The answer ends within the reasoning.
+    #[error(
+        "the answer is only reasoning: <think> is never closed\nhint: shorten the reasoning, then answer"
+    )]
     OnlyReasoning,
-    /// Prose, an error page, another format.
+    /// The answer is prose, an error page or another format.
     #[error(
         "the answer has no edit in it\nhint: write a unified diff (---, +++, @@) or blocks of <<<<<<< SEARCH, =======, >>>>>>> REPLACE with the name of the file in the line before"
     )]
     NoEdits,
-    /// It ends too early.
+    /// The answer is truncated.
     #[error("the answer ends within {label}\nhint: write all of it, and close the fence")]
     Unfinished {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
     },
-    /// A search block of an unknown file.
+    /// A search block without a file name.
     #[error(
         "the search block in line {line} of the answer names no file\nhint: put the name of the file alone in the line before it"
     )]
     NoPath {
-        /// Of the answer.
+        /// Line of the answer.
         line: usize,
     },
-    /// A hunk of an unknown file.
+    /// A hunk without a file name.
     #[error(
         "the hunk in line {line} of the answer belongs to no file\nhint: put `--- a/name` and `+++ b/name` before it"
     )]
     HunkWithoutFile {
-        /// Of the answer.
+        /// Line of the answer.
         line: usize,
     },
-    /// A header and nothing else.
+    /// A diff header without hunks.
     #[error("the diff of {path} has no hunk\nhint: a hunk begins with a line such as `@@ -12,3 +12,4 @@`")]
     NoHunks {
         /// The file.
         path: String,
     },
-    /// A hunk of a merge.
+    /// A hunk of a combined diff.
     #[error(
         "line {line} of the answer is the hunk of a merge: {text:?}\nhint: write a diff against one version, with `@@ -12,3 +12,4 @@`"
     )]
     Merge {
-        /// Of the answer.
+        /// Line of the answer.
         line: usize,
-        /// What is there.
+        /// Text of the line.
         text: String,
     },
     /// A hunk without lines.
     #[error("{label} is empty")]
     EmptyHunk {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
     },
-    /// A line of a hunk that is no line of a hunk.
+    /// A line in a hunk without a valid prefix.
     #[error(
         "line {line} of the answer, in {label}, begins with none of space, + and -: {text:?}\nhint: lines that stay begin with a space; put the diff into a ```diff fence"
     )]
     BadLine {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// Of the answer.
+        /// Line of the answer.
         line: usize,
-        /// What is there.
+        /// Text of the line.
         text: String,
     },
-    /// No line or several lines divide what is searched from what replaces it.
+    /// A search block without a divider or with several.
     #[error(
         "{label} has {found} lines that could divide SEARCH from REPLACE, not one\nhint: use as many = as < and another number where the text itself has such a line"
     )]
     Divider {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// How many.
+        /// Number of possible dividers.
         found: usize,
     },
-    /// A block in a block.
+    /// A search block inside another.
     #[error("line {line} of the answer begins a search block before {label} ends")]
     Nested {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// Of the answer.
+        /// Line of the answer.
         line: usize,
     },
-    /// A marker that belongs to nothing.
+    /// A marker outside a search block.
     #[error(
         "line {line} of the answer is a marker without a block: {text:?}\nhint: a block is <<<<<<< SEARCH, =======, >>>>>>> REPLACE, each alone in a line"
     )]
     StrayMarker {
-        /// Of the answer.
+        /// Line of the answer.
         line: usize,
-        /// What is there.
+        /// Text of the line.
         text: String,
     },
-    /// Proposals change files that there are.
+    /// The answer creates a file.
     #[error("{path} would be a new file; only files that exist may be changed")]
     NewFile {
         /// The file.
         path: String,
     },
-    /// Proposals leave files where they are.
+    /// The answer deletes a file.
     #[error("{path} would be deleted; only what is in files may be changed")]
     Deletion {
         /// The file.
         path: String,
     },
-    /// Proposals leave files where they are.
+    /// The answer renames or copies a file.
     #[error("{from} would become {to}; files may not be renamed or copied")]
     Rename {
-        /// What it is called.
+        /// Old name.
         from: String,
-        /// What it would be called.
+        /// New name.
         to: String,
     },
-    /// Proposals leave permissions as they are.
+    /// The answer changes file permissions.
     #[error("the mode of {path} would change; only what is in files may be changed")]
     Mode {
         /// The file.
         path: String,
     },
-    /// Nobody can review it.
+    /// The answer is a binary patch, which cannot be reviewed.
     #[error("the patch of {path} is binary; only text may be changed")]
     Binary {
         /// The file.
         path: String,
     },
-    /// From the root of the machine.
+    /// The path is absolute.
     #[error("{path} is an absolute path\nhint: name files from the root of the repository")]
     Absolute {
-        /// As the answer has it.
+        /// Path in the answer.
         path: String,
     },
-    /// Out of the repository.
+    /// The path leaves the repository.
     #[error("{path} leaves the repository\nhint: name files from the root of the repository")]
     Parent {
-        /// As the answer has it.
+        /// Path in the answer.
         path: String,
     },
-    /// No such file.
+    /// The file does not exist.
     #[error("there is no file {path:?}; the files are {known}")]
     Unknown {
-        /// As the answer has it.
+        /// Path in the answer.
         path: String,
-        /// Some that there are.
+        /// Some of the existing files.
         known: String,
     },
-    /// More than one such file.
+    /// Several files match the path.
     #[error("{path} could be any of {known}\nhint: name files from the root of the repository")]
     AmbiguousPath {
-        /// As the answer has it.
+        /// Path in the answer.
         path: String,
-        /// Which.
+        /// Matching files.
         known: String,
     },
-    /// The file has other lines.
+    /// The quoted lines are not in the file.
     #[error("{label} is not in the file: {nearest}\nhint: quote the lines as they are in the file")]
     NotFound {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// What is most like it.
+        /// Description of the most similar location.
         nearest: String,
     },
-    /// The file has these lines more than once.
+    /// The quoted lines occur more than once.
     #[error("{label} is in the file more than once: lines {lines}\nhint: quote more of the lines around it")]
     Ambiguous {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// The first places.
+        /// First line numbers.
         lines: String,
     },
-    /// Only new lines, which could go anywhere.
+    /// The edit has only new lines, without a location.
     #[error("{label} quotes no line of the file\nhint: quote the lines before and after what is added")]
     NothingQuoted {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
     },
-    /// Two edits of the same lines.
+    /// Two edits change the same lines.
     #[error("{label} and {other} both change line {line}\nhint: write them as one")]
     Overlap {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// Which other.
+        /// Name of the other edit.
         other: String,
-        /// Of the file.
+        /// Line of the file.
         line: usize,
     },
-    /// A character that a reviewer does not see, or a damaged one.
-    #[error("{label} adds the character {character}, which cannot be seen and is not in the file so far")]
+    /// An invisible or damaged character.
+    #[error("{label} adds the character {character}, which is invisible and not in the file so far")]
     Invisible {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// Its code, such as `U+202E`.
+        /// Code point, such as `U+202E`.
         character: String,
     },
-    /// A whole file that is not whole.
+    /// A whole file with elided parts.
     #[error("{label} leaves something out: {text:?}\nhint: write a diff or a search block instead")]
     Elided {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
-        /// The line.
+        /// The eliding line.
         text: String,
     },
-    /// A fence that may end at a fence of the file.
+    /// A fence whose end cannot be told from a fence inside the file.
     #[error(
         "{label} has fences of its own, so its end is not certain\nhint: write a diff or a search block instead"
     )]
     UncertainEnd {
-        /// Which edit.
+        /// Name of the edit.
         label: String,
     },
-    /// Everything stays.
+    /// The answer changes nothing.
     #[error("the answer changes nothing: every file stays as it is")]
     NoChange,
 }

@@ -1,39 +1,39 @@
-//! Fences of Markdown, and the names of files that people write beside them.
+//! Markdown fences, and the file names written next to them.
 
-/// A fence that is open.
+/// An open fence.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fence<'a> {
-    /// Columns before it: an answer in a list is indented.
+    /// Indentation in columns; a fence in a list is indented.
     pub(super) indent: usize,
     mark: char,
     length: usize,
-    /// What is said about what is in it.
+    /// Info string.
     pub(super) info: &'a str,
-    /// How many edits there were before it.
+    /// Number of edits before it.
     pub(super) before: usize,
 }
 
 impl<'a> Fence<'a> {
-    /// The fence that a line begins, if it does.
+    /// Fence that a line opens, if any.
     pub(super) fn opened(line: &'a str, before: usize) -> Option<Self> {
         let rest = line.trim_start_matches(' ');
         let mark = rest.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
         let info = rest.trim_start_matches(mark);
         let length = rest.len() - info.len();
-        // Code in a line of prose may begin with three ticks as well, but then it also ends with them.
+        // Inline code may begin with three ticks as well, but then it also ends with them.
         if length < 3 || info.contains('`') {
             return None;
         }
         Some(Self { indent: line.len() - rest.len(), mark, length, info: info.trim(), before })
     }
 
-    /// Whether a line, without the columns before the fence, closes it.
+    /// Whether a line, without the indentation of the fence, closes it.
     pub(super) fn is_closed_by(&self, line: &str) -> bool {
         let rest = line.trim_end().trim_start_matches(self.mark);
         rest.is_empty() && line.trim_end().len() >= self.length
     }
 
-    /// The file that `path=…` says is in the fence.
+    /// Path in `path=…` of the info string.
     pub(super) fn whole_file(&self) -> Option<&'a str> {
         self.info.split_whitespace().find_map(|word| {
             let (key, value) = word.split_once('=')?;
@@ -42,14 +42,14 @@ impl<'a> Fence<'a> {
         })
     }
 
-    /// The file that is named beside the fence in one way or another.
+    /// Any path in the info string.
     pub(super) fn path(&self) -> Option<&'a str> {
         let named = |word: &'a str| word.split_once(':').map_or(word, |(_, path)| path);
         self.whole_file().or_else(|| self.info.split_whitespace().map(named).find(|word| is_path(word)))
     }
 }
 
-/// The name of a file that a line consists of, or the only one that it has between ticks.
+/// File name that a line consists of, or the only one that it quotes in backticks.
 pub(super) fn path_in(line: &str) -> Option<&str> {
     let plain = line.trim().trim_start_matches(['#', '*', '-', '>', ' ']);
     let plain = plain.strip_prefix("File:").or_else(|| plain.strip_prefix("file:")).unwrap_or(plain);
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_are_found_in_what_people_write() {
+    fn file_names_are_found_in_prose() {
         let cases = [
             ("cart.py", Some("cart.py")),
             ("**shop/cart.py**:", Some("shop/cart.py")),
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_are_found_beside_fences() {
+    fn file_names_are_found_in_info_strings() {
         let path = |line| Fence::opened(line, 0).and_then(|fence| fence.path());
         assert_eq!(path("```python path=cart.py"), Some("cart.py"));
         assert_eq!(path("```python cart.py"), Some("cart.py"));

@@ -1,4 +1,4 @@
-//! Answers that are not what was asked for: each is refused, or changes exactly what it should.
+//! Malformed answers: each is refused, or applied exactly as intended.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,7 @@ struct Row {
     answer: Option<String>,
     repeat: Option<(String, usize)>,
     expect: Expect,
-    /// A part of what is said.
+    /// Expected part of the error or the notes.
     says: Option<String>,
 }
 
@@ -43,7 +43,7 @@ fn applied(answer: &str) -> Result<Applied, EditError> {
     apply(&read(answer)?, &files())
 }
 
-/// What came of an answer; something that is neither refused nor right is a reason to fail.
+/// Outcome of an answer: refused or applied as intended; any other change is an `Err`.
 fn outcome(answer: &str) -> Result<(Expect, String), Applied> {
     match applied(answer) {
         Err(error) => Ok((Expect::Refused, error.to_string())),
@@ -55,12 +55,12 @@ fn outcome(answer: &str) -> Result<(Expect, String), Applied> {
 }
 
 #[test]
-fn malformed_answers_are_refused_or_right() {
+fn malformed_answers_are_refused_or_applied_as_intended() {
     let rows: Vec<Row> = serde_json::from_str(ANSWERS).unwrap();
     let names: BTreeSet<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     let texts: BTreeSet<String> = rows.iter().map(Row::text).collect();
     assert!(texts.len() >= 200, "{} kinds", texts.len());
-    assert_eq!((names.len(), texts.len()), (rows.len(), rows.len()), "each row is another one");
+    assert_eq!((names.len(), texts.len()), (rows.len(), rows.len()), "rows are distinct");
     let mut wrong = Vec::new();
     for row in &rows {
         match outcome(&row.text()) {
@@ -76,7 +76,7 @@ fn malformed_answers_are_refused_or_right() {
 }
 
 #[test]
-fn a_refusal_is_a_line_and_perhaps_a_hint() {
+fn an_error_is_one_line_with_an_optional_hint() {
     let rows: Vec<Row> = serde_json::from_str(ANSWERS).unwrap();
     for error in rows.iter().filter_map(|row| applied(&row.text()).err()) {
         let text = error.to_string();
@@ -87,9 +87,9 @@ fn a_refusal_is_a_line_and_perhaps_a_hint() {
     }
 }
 
-/// Where an answer ends too early does not matter: it never becomes half a change.
+/// A truncated answer never becomes half a change, wherever it is cut.
 #[test]
-fn an_answer_that_is_cut_anywhere_is_refused_or_right() {
+fn a_truncated_answer_is_refused_or_applied_as_intended() {
     let hunk = "--- a/cart.py\n+++ b/cart.py\n@@ -4,3 +4,5 @@\n def total(prices):\n     \"\"\"All of it.\"\"\"\n+    if not prices:\n+        return 0\n     return sum(prices) / len(prices)\n";
     let block = "cart.py\n<<<<<<< SEARCH\n    return sum(prices) / len(prices)\n=======\n    if not prices:\n        return 0\n    return sum(prices) / len(prices)\n>>>>>>> REPLACE\n";
     let answers = [
@@ -106,7 +106,7 @@ fn an_answer_that_is_cut_anywhere_is_refused_or_right() {
         assert_eq!(found.last(), Some(&Expect::Same), "{answer}");
         let first = found.iter().position(|found| *found == Expect::Same).unwrap();
         assert!(found[first..].iter().all(|found| *found == Expect::Same), "{answer}");
-        // Only what follows the change may be missing.
+        // Only text after the change may be missing.
         assert!(answer[..first].contains("return 0\n"), "{}", &answer[..first]);
     }
 }

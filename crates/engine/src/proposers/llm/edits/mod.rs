@@ -1,4 +1,4 @@
-//! From what a language model answered to files with new text: nothing here talks to anybody.
+//! Parsing of the answer of a language model into edits, and their application to files. No I/O happens here.
 //!
 //! ```
 //! use std::collections::BTreeMap;

@@ -1,13 +1,13 @@
-//! Which file an answer means.
+//! Resolution of file names in an answer.
 
 use std::collections::BTreeMap;
 
 use super::error::EditError;
 
-/// How many files an error names.
+/// Maximum number of files in an error.
 const SHOWN: usize = 8;
 
-/// The file that an answer means, with a remark if it was named by its end only.
+/// Resolves a file name, with a note if only the end of the path matched.
 pub(super) fn resolve<'a>(
     path: &str,
     files: &'a BTreeMap<String, String>,
@@ -26,7 +26,7 @@ pub(super) fn resolve<'a>(
     }
 }
 
-/// A name without what diffs and shells put before it.
+/// Path without the prefixes `./`, `a/` and `b/`.
 pub(super) fn stripped(path: &str) -> &str {
     let path = path.strip_prefix("./").unwrap_or(path);
     path.strip_prefix("a/").or_else(|| path.strip_prefix("b/")).unwrap_or(path)
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_known_by_their_names() {
+    fn file_names_are_resolved() {
         check("cart.py", "cart.py");
         check("a/cart.py", "cart.py");
         check("./shop/money.py", "shop/money.py");
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_refused() {
+    fn unknown_and_outside_names_are_refused() {
         check("tax.py", "tax.py could be any of old/tax.py, shop/tax.py");
         check(
             "oney.py",

@@ -1,16 +1,16 @@
-//! The place that is most like an edit which is nowhere, so that whoever wrote it sees the difference.
+//! Description of the location most similar to an edit that was not found, so that the model sees the difference.
 
 use std::collections::BTreeMap;
 
 use super::place::Views;
 use super::read::shown;
 
-/// Lines that are in the file more often say nothing about the place.
+/// Maximum occurrences of a line that is used to find the location.
 const COMMON: usize = 20;
-/// How many lines of an edit are looked up.
+/// Maximum number of lines of an edit that are looked up.
 const LOOKED_UP: usize = 100;
 
-/// The place where most lines agree, or the line that is most like the first one.
+/// Location where most lines agree, or the line most similar to the first one.
 pub(super) fn nearest(old: &[&str], views: &Views<'_>) -> String {
     let mut votes: BTreeMap<usize, usize> = BTreeMap::new();
     for (at, line) in old.iter().enumerate().filter(|(_, line)| !line.trim().is_empty()).take(LOOKED_UP) {
@@ -30,7 +30,7 @@ fn difference(old: &[&str], start: usize, views: &Views<'_>) -> String {
     let there = views.text.lines.get(start..).unwrap_or_default();
     let differs = |at: &usize| there.get(*at).is_none_or(|line| line.trim() != old[*at].trim());
     let Some(at) = (0..old.len()).find(differs) else {
-        return format!("line {} has the same words but is indented in another way", start + 1);
+        return format!("line {} has the same text but another indentation", start + 1);
     };
     let quoted = shown(old[at]);
     match there.get(at) {

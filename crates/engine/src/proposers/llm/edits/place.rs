@@ -1,18 +1,18 @@
-//! Where in a file an edit belongs. Every step is more tolerant than the one before, and says so.
+//! Location of an edit in a file. Each matching step is more tolerant than the previous one and adds a note.
 
 use super::edit::{Context, Line};
 use super::error::EditError;
 use super::nearest::nearest;
 use super::text::{Text, View};
 
-/// How many lines at the ends of an edit may be other than in the file, if they only show the place.
+/// Maximum number of context lines at the ends of an edit that may differ from the file.
 const FUZZ: usize = 2;
-/// Lines that are in a file more often than this, apart from indentation, are not looked at one by one.
+/// Maximum number of matches, ignoring indentation, that are examined one by one.
 const MANY: usize = 200;
-/// How many places an error names.
+/// Maximum number of locations in an error.
 const SHOWN: usize = 4;
 
-/// A file, seen with ever less white space.
+/// Indexes of the lines of a file: exact, without trailing and without surrounding white space.
 pub(super) struct Views<'a> {
     pub(super) text: &'a Text<'a>,
     exact: View<'a>,
@@ -31,7 +31,7 @@ impl<'a> Views<'a> {
     }
 }
 
-/// White space that all lines of the file have more or less than the edit.
+/// Difference in indentation between the file and the edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Shift {
     None,
@@ -39,15 +39,15 @@ pub(super) enum Shift {
     Out(String),
 }
 
-/// Where an edit belongs.
+/// Location of an edit.
 #[derive(Debug)]
 pub(super) struct Place {
-    /// The line of the first line that is not left out.
+    /// Position of the first line that is not left out.
     pub(super) start: usize,
     pub(super) shift: Shift,
-    /// How many lines at the beginning and at the end are left out.
+    /// Number of context lines left out at the start and at the end.
     pub(super) left_out: (usize, usize),
-    /// What had to be overlooked.
+    /// Tolerated differences.
     pub(super) notes: Vec<String>,
 }
 
@@ -57,16 +57,16 @@ impl Place {
     }
 }
 
-/// What is looked for.
+/// An edit to locate.
 pub(super) struct Wanted<'a> {
     pub(super) label: &'a str,
     pub(super) lines: &'a [Line],
-    /// Where it should be, if that is known.
+    /// Expected position, if known.
     pub(super) near: Option<usize>,
     pub(super) context: Context,
 }
 
-/// Finds the lines of an edit.
+/// Locates the lines of an edit.
 pub(super) fn find(wanted: &Wanted<'_>, views: &Views<'_>) -> Result<Place, EditError> {
     let Wanted { label, lines, near, .. } = *wanted;
     let old: Vec<&str> = lines.iter().filter_map(Line::before).collect();
@@ -98,7 +98,7 @@ pub(super) fn find(wanted: &Wanted<'_>, views: &Views<'_>) -> Result<Place, Edit
     Err(EditError::NotFound { label: label.into(), nearest: nearest(&old, views) })
 }
 
-/// The only place, or the one that is nearest to where it should be.
+/// The only location, or the one nearest to the expected position.
 fn one_of(label: &str, places: &[usize], near: Option<usize>) -> Result<Option<usize>, EditError> {
     let distance = |place: &usize| near.map_or(0, |near| near.abs_diff(*place));
     let Some(best) = places.iter().map(distance).min() else { return Ok(None) };
@@ -137,8 +137,8 @@ fn shifted(wanted: &Wanted<'_>, old: &[&str], views: &Views<'_>) -> Result<Optio
     Ok(Some(Place { start, shift, left_out: (0, 0), notes: vec![note] }))
 }
 
-/// What all lines of the file have more or less at their beginning, if it is the same for all of them and
-/// what is added can be moved along.
+/// Common difference in indentation, if it is the same for all lines and
+/// can be applied to the added lines.
 fn shift_of(old: &[&str], there: &[&str], lines: &[Line]) -> Option<Shift> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut pairs = old.iter().zip(there).filter(|(line, _)| !line.trim().is_empty());
@@ -162,7 +162,7 @@ fn shift_of(old: &[&str], there: &[&str], lines: &[Line]) -> Option<Shift> {
     }
 }
 
-/// A line that is added, moved along with the lines around it.
+/// An added line with the indentation of the lines around it.
 pub(super) fn moved(line: &str, shift: &Shift) -> String {
     match shift {
         Shift::In(white) if !line.trim().is_empty() => format!("{white}{line}"),
@@ -171,7 +171,7 @@ pub(super) fn moved(line: &str, shift: &Shift) -> String {
     }
 }
 
-/// Leaves out lines at the ends that only show the place. What is left must be in the file once.
+/// Leaves out context lines at the ends. The remaining lines must occur once in the file.
 fn with_less_context(wanted: &Wanted<'_>, views: &Views<'_>) -> Result<Option<Place>, EditError> {
     let Wanted { label, lines, context, .. } = *wanted;
     let before = lines.iter().take_while(|line| line.shows_the_place(context)).count();

@@ -1,4 +1,4 @@
-//! Finds the edits in an answer: one walk over its lines, which goes back nowhere.
+//! Parser of answers: finds the edits in one pass over the lines, without backtracking.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use super::edit::{Change, Edit};
 use super::error::EditError;
 use super::fence::Fence;
 
-/// Longer answers are not read.
+/// Maximum length of an answer in bytes.
 const LONGEST: usize = 2 * 1024 * 1024;
-/// Answers with more edits are not read.
+/// Maximum number of edits in an answer.
 const MOST_EDITS: usize = 200;
-/// How much of a line an error shows.
+/// Maximum characters of a line in an error.
 const SHOWN: usize = 80;
 
 /// The edits in an answer: hunks of unified diffs, search blocks, and whole files in fences with `path=`.
 ///
-/// Whether an answer was cut off can be seen from open fences, missing ends and counts of lines that are
-/// not reached. A diff with neither a fence nor counts has nothing of that: who asked knows better.
+/// Truncated answers are detected by open fences, missing end markers and line counts that are not
+/// reached. A diff with neither a fence nor counts has none of these: its caller must check the finish reason.
 pub fn read(answer: &str) -> Result<Vec<Edit>, EditError> {
     if answer.len() > LONGEST {
         return Err(EditError::TooLong { bytes: answer.len(), limit: LONGEST });
@@ -30,7 +30,7 @@ pub fn read(answer: &str) -> Result<Vec<Edit>, EditError> {
     reader.finish()
 }
 
-/// What follows the reasoning. Some servers swallow its beginning and leave its end.
+/// Answer without its reasoning. Some servers drop the opening tag and keep the closing one.
 fn without_reasoning(answer: &str) -> Result<&str, EditError> {
     let begun = ["think", "thinking"].iter().find(|tag| {
         let rest = answer.trim_start().strip_prefix('<').and_then(|rest| rest.strip_prefix(**tag));
@@ -51,14 +51,14 @@ fn without_reasoning(answer: &str) -> Result<&str, EditError> {
     Ok(&rest[end..])
 }
 
-/// Where the walk is, and what it knows so far.
+/// State of the parser.
 pub(super) struct Reader<'a> {
     lines: Vec<&'a str>,
     pub(super) at: usize,
     pub(super) fence: Option<Fence<'a>>,
-    /// The last line that is not empty and no edit.
+    /// Last non-empty line outside edits.
     pub(super) previous: Option<&'a str>,
-    /// The file that a diff is about, and how many hunks of it there were.
+    /// File of the current diff, and the number of its hunks so far.
     pub(super) section: Option<(String, usize)>,
     edits: Vec<Edit>,
     numbers: BTreeMap<String, usize>,
@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A line without the columns that its fence is indented by.
+    /// A line without the indentation of its fence.
     pub(super) fn line(&self, at: usize) -> Option<&'a str> {
         let line = *self.lines.get(at)?;
         let indent = self.fence.map_or(0, |fence| fence.indent);
@@ -115,7 +115,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// A fence either says which file is in it, or has edits in it, or is of no interest.
+    /// Opens a fence: it contains a whole file, edits, or unrelated text.
     fn open(&mut self, fence: Fence<'a>) -> Result<(), EditError> {
         self.fence = Some(fence);
         self.at += 1;
@@ -145,7 +145,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// What the next edit of a file is called.
+    /// Name of the next edit of a file.
     pub(super) fn label(&mut self, kind: &str, path: &str) -> String {
         let number = self.numbers.entry(format!("{kind} {path}")).or_default();
         *number += 1;
@@ -161,12 +161,12 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The file of the last edit.
+    /// File of the last edit.
     pub(super) fn last_path(&self) -> Option<&str> {
         self.edits.last().map(|edit| edit.path.as_str())
     }
 
-    /// Another file begins: the one before must have had a hunk.
+    /// Ends the diff of a file, which must have had a hunk.
     pub(super) fn end_section(&mut self) -> Result<(), EditError> {
         match self.section.take() {
             Some((path, 0)) => Err(EditError::NoHunks { path }),
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
     fn finish(mut self) -> Result<Vec<Edit>, EditError> {
         self.end_section()?;
         let Some(last) = self.edits.last() else { return Err(EditError::NoEdits) };
-        // There may have been more in a fence that is still open.
+        // The fence is still open, so edits may be missing.
         if self.fence.is_some_and(|fence| fence.before < self.edits.len()) {
             return Err(EditError::Unfinished { label: last.label.clone() });
         }
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The beginning of a line, for an error.
+/// Start of a line, for an error.
 pub(super) fn shown(line: &str) -> String {
     let mut text: String = line.chars().take(SHOWN).collect();
     if text.len() < line.len() {

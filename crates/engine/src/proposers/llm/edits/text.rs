@@ -1,23 +1,23 @@
-//! The lines of a file, how to find some of them, and how to put others in their place.
+//! Lines of a file: searching and replacing them with their line endings preserved.
 
 use std::collections::HashMap;
 
-/// A file as lines. How they end, and whether the last one does, is kept beside them.
+/// A file as lines, with their line endings.
 pub(super) struct Text<'a> {
     mark: &'static str,
-    /// Without their ends.
+    /// Lines without line endings.
     pub(super) lines: Vec<&'a str>,
     ends: Vec<&'a str>,
-    /// How new lines end.
+    /// Line ending of new lines.
     end: &'static str,
 }
 
-/// Lines from `start` to `end` are replaced.
+/// Replacement of the lines from `start` to `end`.
 pub(super) struct Splice {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) lines: Vec<String>,
-    /// Which edit it is of.
+    /// Index of its edit.
     pub(super) edit: usize,
 }
 
@@ -30,7 +30,7 @@ impl<'a> Text<'a> {
         Self { mark, lines, ends, end }
     }
 
-    /// All of it after some changes, which are in order and do not overlap.
+    /// Text with splices applied, which must be sorted and must not overlap.
     pub(super) fn with(&self, splices: &[Splice]) -> String {
         let mut parts: Vec<(&str, &str)> = Vec::new();
         let mut at = 0;
@@ -68,7 +68,7 @@ fn parted(line: &str) -> (&str, &str) {
     (plain, &line[plain.len()..])
 }
 
-/// Lines as numbers, equal where the lines are seen as equal: to look for many is as quick as for few.
+/// Lines mapped to numbers, equal for lines with equal keys, so that comparing lines takes constant time.
 pub(super) struct View<'a> {
     key: fn(&str) -> &str,
     numbers: HashMap<&'a str, u32>,
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
         Self { key, numbers, lines: numbered }
     }
 
-    /// Every place where some lines are (Knuth, Morris, Pratt: files of equal lines are no slower).
+    /// All positions of consecutive lines (Knuth-Morris-Pratt, linear for files of equal lines too).
     pub(super) fn find(&self, wanted: &[&str]) -> Vec<usize> {
         let numbers: Option<Vec<u32>> =
             wanted.iter().map(|line| self.numbers.get((self.key)(line)).copied()).collect();
@@ -96,7 +96,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Every place where a line is.
+    /// All positions of a line.
     pub(super) fn find_line(&self, line: &str) -> impl Iterator<Item = usize> {
         let number = self.numbers.get((self.key)(line)).copied();
         self.lines.iter().enumerate().filter(move |(_, line)| Some(**line) == number).map(|(at, _)| at)
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_found_wherever_they_are() {
+    fn all_positions_of_lines_are_found() {
         let lines = ["a", "a", "b", "a", "a", "a", "b"];
         let view = View::new(&lines, |line| line);
         let slow = |wanted: &[&str]| -> Vec<usize> {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_lines_stay_what_they_are() {
+    fn line_endings_are_preserved() {
         let put = |text: &str, start, end| {
             Text::new(text).with(&[Splice { start, end, lines: vec!["x".into(), "y".into()], edit: 0 }])
         };

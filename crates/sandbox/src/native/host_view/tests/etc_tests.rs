@@ -1,10 +1,10 @@
-//! The part of `/etc` that is visible.
+//! Tests of the visible part of `/etc`.
 
 use menace_model::sandbox::User;
 
 use super::super::{Host, host_view};
 use super::fabricated::FabricatedHost;
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
 #[test]
 fn public_entries_are_bound() {
@@ -29,7 +29,7 @@ fn public_entries_are_bound() {
 }
 
 #[test]
-fn everything_else_is_not_there_even_when_it_is_on_the_path() {
+fn other_entries_are_invisible_even_when_they_are_on_the_path() {
     let host = FabricatedHost::new();
     let private = [
         "/etc/NetworkManager/system-connections/wifi",
@@ -67,7 +67,7 @@ fn a_directory_that_is_closed_to_others_is_not_public() {
 }
 
 #[test]
-fn links_to_visible_places_stay_what_they_are() {
+fn links_with_visible_targets_are_repeated_unchanged() {
     let host = FabricatedHost::new();
     host.file("/usr/share/zoneinfo/Europe/Vienna", "").file("/usr/lib/os-release", "");
     host.link("/etc/localtime", "/usr/share/zoneinfo/Europe/Vienna");
@@ -82,7 +82,7 @@ fn links_to_visible_places_stay_what_they_are() {
 }
 
 #[test]
-fn a_link_over_an_invisible_link_is_cut_short() {
+fn a_link_over_an_invisible_link_is_shortened() {
     let host = FabricatedHost::new();
     host.file("/usr/share/zoneinfo/UTC", "").link("/var/zone", "/usr/share/zoneinfo/UTC");
     host.link("/etc/localtime", "/var/zone");
@@ -90,18 +90,18 @@ fn a_link_over_an_invisible_link_is_cut_short() {
 }
 
 #[test]
-fn links_to_invisible_places_are_left_out() {
+fn links_with_invisible_targets_are_left_out() {
     let host = FabricatedHost::new();
     host.file("/var/lib/hidden", "").link("/etc/services", "/var/lib/hidden");
     host.link("/etc/rpc", "rpc").link("/etc/fonts", "/etc/shadow").file("/etc/shadow", "");
     let view = host.view("");
     for name in ["services", "rpc", "fonts"] {
-        assert!(!view.entries.iter().any(|entry| entry.target().ends_with(name)), "{name} is there");
+        assert!(!view.entries.iter().any(|entry| entry.target().ends_with(name)), "{name} is visible");
     }
 }
 
 #[test]
-fn the_files_of_identity_are_ours() {
+fn identity_files_are_generated() {
     let host = FabricatedHost::new();
     host.file("/etc/passwd", "ada:x:1:1::/home/ada:/bin/sh").link("/etc/resolv.conf", "/usr/bin/python3.11");
     let view = host.view("");
@@ -120,7 +120,7 @@ fn the_files_of_identity_are_ours() {
 }
 
 #[test]
-fn no_number_has_two_names() {
+fn no_uid_has_two_names() {
     for (number, names) in [(0, ["root", "nobody"]), (65534, ["root", "sandbox"])] {
         let host = FabricatedHost::new();
         let view = host_view(&Host { user: User { uid: number, gid: number }, ..host.host("") });
@@ -136,7 +136,7 @@ fn content<'entries>(entries: &'entries [Entry], path: &str) -> &'entries str {
     let mut contents = entries.iter().filter_map(|entry| match entry {
         Entry::File { target, content } if target.to_str() == Some(path) => Some(content.as_str()),
         other => {
-            assert_ne!(other.target().to_str(), Some(path), "{path} is not ours");
+            assert_ne!(other.target().to_str(), Some(path), "{path} is not generated");
             None
         }
     });

@@ -1,4 +1,4 @@
-//! Hosts that exist for one test.
+//! Fabricated hosts for tests.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -10,9 +10,9 @@ use tempfile::TempDir;
 use super::super::plan::HostView;
 use super::super::{Host, host_view};
 use super::inside::reach;
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
-/// A tree with `/usr/bin/python3.11` and `/home/ada`.
+/// Directory tree with `/usr/bin/python3.11` and `/home/ada`.
 pub(super) struct FabricatedHost {
     root: TempDir,
 }
@@ -70,18 +70,18 @@ impl FabricatedHost {
         host_view(&self.host(path))
     }
 
-    /// Whether a path leads inside to the same file or directory of the host as another one does outside.
+    /// Whether a path inside leads to the same file or directory of the host as another path does outside.
     pub(super) fn leads(&self, view: &HostView, path: &str, to: &str) -> bool {
         reach(view, Path::new(path)) == Some(self.on_host(to))
     }
 
-    /// Whether a path leads inside to itself.
+    /// Whether a path inside leads to the same path on the host.
     pub(super) fn sees(&self, view: &HostView, path: &str) -> bool {
         self.leads(view, path, path)
     }
 }
 
-/// What is bound outside the system directories and `/etc`.
+/// Bind targets outside the system directories and `/etc`.
 pub(super) fn toolchains(view: &HostView) -> Vec<&str> {
     let targets = view.entries.iter().filter_map(|entry| match entry {
         Entry::Bind { target, .. } => target.to_str(),

@@ -1,4 +1,4 @@
-//! Walks a path as a kernel would inside a sandbox that has a view and nothing else.
+//! Resolves a path as the kernel would inside a sandbox that has only a view.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -6,9 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::plan::HostView;
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
-/// Where on the host a path inside ends, if it leads anywhere.
+/// Path on the host that a path inside resolves to.
 pub(super) fn reach(view: &HostView, path: &Path) -> Option<PathBuf> {
     let mut pending: VecDeque<OsString> = components(path);
     let mut reached = PathBuf::from("/");
@@ -21,11 +21,11 @@ pub(super) fn reach(view: &HostView, path: &Path) -> Option<PathBuf> {
             reached.pop();
         } else {
             reached.push(component);
-            let place = place(view, &reached)?;
-            if let Place::Link(to) = place {
+            let node = node_at(view, &reached)?;
+            if let Place::Link(to) = node {
                 reached.pop();
                 components(&to).into_iter().rev().for_each(|component| pending.push_front(component));
-            } else if let Place::Host(path) = place {
+            } else if let Place::Host(path) = node {
                 source = Some(path);
             } else {
                 source = None;
@@ -41,7 +41,7 @@ enum Place {
     Made,
 }
 
-fn place(view: &HostView, path: &Path) -> Option<Place> {
+fn node_at(view: &HostView, path: &Path) -> Option<Place> {
     view.entries.iter().find_map(|entry| match entry {
         Entry::Bind { source, target } => {
             let rest = path.strip_prefix(target).ok()?;

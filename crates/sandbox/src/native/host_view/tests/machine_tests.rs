@@ -1,4 +1,4 @@
-//! The view of the machine that the tests run on.
+//! Tests of the view of the machine that they run on.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -8,18 +8,18 @@ use menace_model::sandbox::User;
 use super::super::plan::HostView;
 use super::super::{Host, host_view};
 use super::inside::reach;
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
 fn this_machine() -> HostView {
     host_view(&Host::of_this_process(User::default(), "sandbox".to_owned()))
 }
 
 #[test]
-fn python_is_found_inside_where_it_is_found_outside() {
+fn python_inside_is_the_same_as_outside() {
     let outside = std::env::split_paths(&std::env::var_os("PATH").unwrap())
         .map(|directory| directory.join("python3"))
         .find(|python| python.exists())
-        .expect("the tests of a sandbox for Python need python3");
+        .expect("this test needs python3 on PATH");
     let view = this_machine();
     let inside =
         view.path.split(':').find_map(|directory| reach(&view, &Path::new(directory).join("python3")));
@@ -27,7 +27,7 @@ fn python_is_found_inside_where_it_is_found_outside() {
 }
 
 #[test]
-fn what_is_bound_is_there_and_no_home_is_among_it() {
+fn bind_sources_exist_and_contain_no_home() {
     let home = std::env::home_dir().unwrap();
     let sources: Vec<PathBuf> = this_machine()
         .entries
@@ -44,18 +44,18 @@ fn what_is_bound_is_there_and_no_home_is_among_it() {
     }
 }
 
-/// It is part of every start of a sandbox. The fastest of many is what the work takes; the others are what else the
-/// machine did. The budget is 300 µs; the test allows twice that, so that it fails for a mistake and not for a slow
-/// machine, and ten times that in an unoptimised build.
+/// Computing the view is part of every start of a sandbox. The fastest of many runs shows the cost; slower ones
+/// include other load. The budget is 300 µs; the test allows twice that, so that it fails for a mistake and not for a
+/// slow machine, and ten times that in an unoptimised build.
 #[test]
-fn it_is_fast() {
+fn computing_the_view_is_fast() {
     let host = Host::of_this_process(User::default(), "sandbox".to_owned());
-    let once = || {
+    let timed_view = || {
         let start = Instant::now();
         let view = host_view(&host);
         (start.elapsed(), view.entries.len())
     };
-    let (fastest, entries) = (0..200).map(|_| once()).min().unwrap();
+    let (fastest, entries) = (0..200).map(|_| timed_view()).min().unwrap();
     println!("{entries} entries in {fastest:?}");
     let budget = Duration::from_micros(if cfg!(debug_assertions) { 6000 } else { 600 });
     assert!(fastest < budget, "{entries} entries took {fastest:?}");

@@ -1,13 +1,13 @@
-//! The order of a plan.
+//! Tests of the order of a plan.
 
 use std::collections::HashSet;
 use std::path::Path;
 
 use super::fabricated::FabricatedHost;
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
 #[test]
-fn every_parent_comes_before_its_children_and_nothing_comes_twice() {
+fn parents_come_before_children_without_duplicates() {
     let host = FabricatedHost::new();
     host.file("/etc/ssl/certs/a.pem", "").file("/etc/ssl/openssl.cnf", "").link("/bin", "usr/bin");
     host.directory("/srv/tools-b/bin").directory("/srv/tools/a/bin").directory("/srv/tools/b/bin");

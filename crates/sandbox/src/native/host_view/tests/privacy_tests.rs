@@ -1,4 +1,4 @@
-//! What stays invisible whatever `PATH` says.
+//! Tests of the paths that stay invisible regardless of `PATH`.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -7,13 +7,13 @@ use super::super::plan::HostView;
 use super::super::{Host, host_view};
 use super::fabricated::{FabricatedHost, own_path, toolchains};
 
-/// Checks that a `PATH` shows exactly these places.
+/// Checks that a `PATH` shows exactly these paths.
 fn check(host: &FabricatedHost, path: &str, shown: &[&str]) {
     assert_eq!(toolchains(&host.view(path)), shown, "PATH={path}");
 }
 
 #[test]
-fn homes_and_what_they_are_in_are_never_shown() {
+fn homes_and_their_parents_are_never_shown() {
     let host = FabricatedHost::new();
     host.directory("/home/ada/bin")
         .directory("/home/ada/lib")
@@ -51,7 +51,7 @@ fn a_home_that_is_a_virtual_environment_shows_only_its_parts() {
 }
 
 #[test]
-fn the_places_of_secrets_are_never_shown() {
+fn secret_directories_are_never_shown() {
     let host = FabricatedHost::new();
     for secret in
         [".ssh", ".aws", ".config", ".gnupg", ".kube", ".docker", ".mozilla", ".local/share/keyrings"]
@@ -107,7 +107,7 @@ fn links_to_secrets_lead_nowhere() {
 }
 
 #[test]
-fn loops_and_circles_end() {
+fn link_loops_and_cycles_terminate() {
     let host = FabricatedHost::new();
     host.link("/home/ada/loop", "loop")
         .link("/home/ada/bin/python3", "python")
@@ -132,7 +132,7 @@ fn nonsense_on_the_path_is_left_out() {
 }
 
 #[test]
-fn standard_directories_keep_the_place_that_the_caller_gave_them() {
+fn standard_directories_keep_their_position_in_path() {
     let host = FabricatedHost::new();
     host.directory("/srv/tools");
     let view = host.view("/usr/bin:/srv/tools:/usr/bin");
@@ -140,7 +140,7 @@ fn standard_directories_keep_the_place_that_the_caller_gave_them() {
 }
 
 #[test]
-fn a_name_that_is_not_text_is_left_out_and_the_plan_can_travel() {
+fn a_name_that_is_not_utf8_is_left_out_and_the_plan_can_be_serialized() {
     let host = FabricatedHost::new();
     let mut path = OsString::from_vec(b"/srv/b\xff/bin".to_vec());
     std::fs::create_dir_all(host.on_host("/srv").join(OsString::from_vec(b"b\xff/bin".to_vec()))).unwrap();

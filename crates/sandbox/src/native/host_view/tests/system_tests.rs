@@ -1,10 +1,10 @@
-//! The system directories.
+//! Tests of the system directories.
 
 use std::path::PathBuf;
 
 use super::super::{Host, host_view};
 use super::fabricated::{FabricatedHost, toolchains};
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
 #[test]
 fn merged_directories_stay_relative_links() {
@@ -26,7 +26,7 @@ fn unmerged_directories_are_bound() {
 }
 
 #[test]
-fn a_link_that_leads_to_an_invisible_place_is_replaced_by_what_is_there() {
+fn a_link_with_an_invisible_target_is_replaced_by_the_target() {
     let host = FabricatedHost::new();
     host.directory("/data/lib64").link("/lib64", "/data/lib64").link("/opt", "/nowhere");
     let view = host.view("");
@@ -36,15 +36,15 @@ fn a_link_that_leads_to_an_invisible_place_is_replaced_by_what_is_there() {
 
 #[test]
 fn a_link_that_leads_to_a_home_is_left_out() {
-    for place in ["/home/ada", "/home/ada/.config/opt", "/home"] {
+    for target in ["/home/ada", "/home/ada/.config/opt", "/home"] {
         let host = FabricatedHost::new();
-        host.directory(place).link("/opt", place);
-        assert!(!host.leads(&host.view("/opt"), "/opt", place), "{place} is visible");
+        host.directory(target).link("/opt", target);
+        assert!(!host.leads(&host.view("/opt"), "/opt", target), "{target} is visible");
     }
 }
 
 #[test]
-fn other_directories_at_the_top_are_not_there() {
+fn other_top_level_directories_are_invisible() {
     let host = FabricatedHost::new();
     let others =
         ["/root", "/var/lib", "/run", "/srv", "/mnt", "/media", "/boot", "/tmp", "/sys", "/snap/bin"];
@@ -58,7 +58,7 @@ fn other_directories_at_the_top_are_not_there() {
 }
 
 #[test]
-fn a_home_in_a_system_directory_is_left_out_and_its_neighbours_are_not() {
+fn a_home_in_a_system_directory_is_left_out_but_its_neighbours_are_shown() {
     let host = FabricatedHost::new();
     host.file("/opt/app/src/.netrc", "").file("/opt/app/lib/module.py", "").file("/opt/other/file", "");
     let view = host_view(&Host { home: Some(PathBuf::from("/opt/app/src")), ..host.host("") });
@@ -68,7 +68,7 @@ fn a_home_in_a_system_directory_is_left_out_and_its_neighbours_are_not() {
 }
 
 #[test]
-fn a_system_directory_that_is_called_home_is_none() {
+fn a_system_directory_as_home_is_still_shown() {
     let host = FabricatedHost::new();
     host.link("/bin", "usr/bin");
     let view = host_view(&Host { home: Some(PathBuf::from("/bin")), ..host.host("") });

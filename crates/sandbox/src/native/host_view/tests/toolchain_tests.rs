@@ -1,13 +1,13 @@
-//! Toolchains on `PATH` outside the system directories.
+//! Tests of toolchains on `PATH` outside the system directories.
 
 use std::path::Path;
 
 use super::super::plan::HostView;
 use super::super::toolchain_of;
 use super::fabricated::{FabricatedHost, own_path, toolchains};
-use menace_enter::root::Entry;
+use menace_isolation::root::Entry;
 
-/// Checks that a `PATH` shows exactly these places, and stays as it is.
+/// Checks that a `PATH` shows exactly these paths, and stays unchanged.
 fn check(host: &FabricatedHost, path: &str, shown: &[&str]) -> HostView {
     let view = host.view(path);
     assert_eq!(toolchains(&view), shown);
@@ -86,7 +86,7 @@ fn the_base_of_a_visible_environment_is_shown() {
 }
 
 #[test]
-fn of_an_environment_in_a_checkout_only_its_parts_are_shown() {
+fn an_environment_in_a_checkout_shows_only_its_parts() {
     let host = FabricatedHost::new();
     host.file("/srv/job/pyvenv.cfg", "home = /usr/bin").link("/srv/job/bin/python", "/usr/bin/python3.11");
     host.file("/srv/job/lib/python3.11/site-packages/a.py", "").link("/srv/job/lib64", "lib");
@@ -131,7 +131,7 @@ fn links_on_the_way_to_a_prefix_are_repeated() {
 }
 
 #[test]
-fn a_home_behind_a_link_is_found_at_both_names() {
+fn a_home_behind_a_link_is_found_by_both_names() {
     let host = FabricatedHost::new();
     host.link("/people", "var/people").program("/var/people/eve/go/bin/tool");
     let view = check(&host, "/people/eve/go/bin", &["/var/people/eve/go/bin"]);
@@ -195,7 +195,7 @@ fn a_link_to_a_program_alone_shows_the_program_alone() {
 }
 
 #[test]
-fn no_more_than_a_number_of_links_is_followed() {
+fn the_number_of_followed_links_is_limited() {
     let host = FabricatedHost::new();
     for number in 0..100 {
         host.program(&format!("/home/ada/work/{number}.sh"));
@@ -225,7 +225,7 @@ fn a_prefix_in_a_prefix_is_shown_once() {
 }
 
 #[test]
-fn the_toolchain_of_a_program_is_what_the_view_has_not() {
+fn the_toolchain_of_a_program_holds_only_entries_missing_in_the_view() {
     let host = FabricatedHost::new();
     pyenv(&host);
     host.file("/srv/job/.venv/pyvenv.cfg", "home = /home/ada/.pyenv/versions/3.12.1/bin\n");
@@ -248,7 +248,7 @@ fn the_toolchain_of_a_program_is_what_the_view_has_not() {
 }
 
 #[test]
-fn the_toolchain_of_a_program_may_be_around_what_the_view_has() {
+fn the_toolchain_of_a_program_may_contain_entries_of_the_view() {
     let host = FabricatedHost::new();
     pyenv(&host);
     let view = host.view("/home/ada/.pyenv/versions/3.12.1/bin");

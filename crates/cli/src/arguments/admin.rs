@@ -1,0 +1,51 @@
+//! `menace admin`: services, clean-up, audit. Each also works without `admin`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{AuditCommand, InstallAutopurge, JsonOutput, Recovery, SynergyExporter, SynergyTrainer, Up};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AdminCommand {
+    /// Start `auto` and its services, and restart them when they fail
+    Up(Up),
+    /// Verify the audit trail
+    #[command(subcommand)]
+    Audit(AuditCommand),
+    /// Show how often runs were resumed, and the last failure
+    Recovery(Recovery),
+    /// Remove stale resources of killed runs: processes, cgroups, containers, volumes, overlays
+    Cleanup(Cleanup),
+    /// List menace's resources on this machine; exit 1 if any are stale
+    CheckResources(JsonOutput),
+    /// Install an hourly clean-up with systemd or cron
+    InstallAutopurge(InstallAutopurge),
+    /// Export synergy metrics to Prometheus
+    SynergyExporter(SynergyExporter),
+    /// Retrain the synergy weights at an interval
+    SynergyTrainer(SynergyTrainer),
+    /// Run the synergy exporter and trainer that the settings ask for
+    SynergyTools,
+    /// Write man pages into a directory
+    Man {
+        /// Directory; it is created
+        directory: PathBuf,
+    },
+}
+
+impl AdminCommand {
+    /// Whether it runs unattended for a long time.
+    pub(super) fn is_service(&self) -> bool {
+        matches!(self, Self::Up(_) | Self::SynergyExporter(_) | Self::SynergyTrainer(_) | Self::SynergyTools)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Cleanup {
+    /// Keep recent overlays and sandboxes that the next server adopts
+    #[arg(long)]
+    pub(crate) stale_only: bool,
+    #[command(flatten)]
+    pub(crate) output: JsonOutput,
+}

@@ -1,0 +1,15 @@
+//! Filter of the system calls of a sandboxed program, and the errors that it gets for denied calls.
+
+mod decision;
+mod filter;
+#[cfg(test)]
+mod filter_tests;
+#[cfg(test)]
+mod kernel_tests;
+mod notify;
+mod table;
+
+pub use decision::{Answer, Decision, Look};
+pub use filter::{install, install_for_zygote, install_with_listener, prepare};
+pub use notify::{Denials, receive, refusal, send};
+pub use table::{Row, answer, row, rows};
